@@ -113,3 +113,10 @@ def test_few_empty_cells_pass_by_noise_alone(law):
 def test_without_noise_an_atom_has_one_row_in_two_thousand():
     """Fewer rows say little of a number."""
     assert found(counts(_30=5, _700=6), deviation=0.0, n_rows=10_000.0, law="none") == (700.0,)
+
+
+@pytest.mark.parametrize("low", [1e18, 2.0**63, 1e19, -(2.0**53) - 4.0, 2.0**53])
+def test_a_column_whose_whole_numbers_are_not_apart_has_no_cells(low):
+    """Beyond 2^53 two cells would be one number, and a schema would be refused after the charge."""
+    assert not has_cells(NumberColumn("g", low, low + 2.0**14))
+    assert has_cells(NumberColumn("g", 2.0**53 - 2000.0, 2.0**53 - 1000.0))

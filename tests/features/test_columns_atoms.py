@@ -135,10 +135,10 @@ def test_coefficients_in_the_units_of_the_table_name_each_atom():
     frame, schema = rows(6000), described(knots=0)
     model = confide.LogisticRegression(confide.ApproxDP(50.0, 1e-6), schema=schema, random_state=0, inference_share=0.3)
     table = model.fit(frame, labels(frame)).summary()
-    found = {one.name: one for one in table.coefficients if "=" in one.name}
-    assert found["gain = 7688"].unit == "beside the line"
+    found = {one.name: one for one in table.coefficients if "exactly" in one.name}
+    assert found["gain at exactly 7688"].unit == "beside the line"
     weight = model.coef_.ravel()[list(model.coefficient_names_).index("gain=7688")]
-    assert found["gain = 7688"].estimate == pytest.approx(weight, rel=1e-6)
+    assert found["gain at exactly 7688"].estimate == pytest.approx(weight, rel=1e-6)
 
 
 def test_pictures_and_reports_draw_a_dot_for_each_atom():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from confide import LogisticRegression
+from confide import LogisticRegression, Schema
 from confide.report.contents import contents_of, points_to_confirm
 from confide.report.ledger_facts import LedgerFacts
-from tests.report.released import logistic, people, without_privacy
+from confide.report.page import page_of
+from tests.report.released import logistic, people, schema, without_privacy
 
 
 def test_persons_bounds_and_releases_are_asked_for():
@@ -44,3 +45,16 @@ def test_words_of_a_label_ask_for_nothing():
 
 def test_what_is_not_private_has_nothing_to_confirm():
     assert points_to_confirm(without_privacy().guarantee_, None, None) == ()
+
+
+def test_what_was_released_before_is_not_confirmed_as_chosen_without_rows():
+    """Of a model whose schema names a release of atoms; so it stands above the schema on the page."""
+    described = schema().to_dict()
+    stated = {"columns": ["age"], "epsilon": 1.0, "neighbours": "replace-one"}
+    described["columns"]["age"] |= {"atoms": [18], "released_atoms": stated}
+    model = LogisticRegression(1.0, schema=Schema.from_dict(described)).fit(*people())
+    assert "were written down without looking at the rows, apart from what the schema names as released." in " ".join(
+        contents_of(model).points
+    )
+    assert "before any row was seen, apart from what it names as released" in page_of(contents_of(model))
+    assert "apart from" not in " ".join(contents_of(logistic()[0]).points)

@@ -243,6 +243,22 @@ def test_a_schema_that_differs_in_units_alone_is_the_same(tmp_path):
     assert not is_verified(verify(model, schema=Schema.from_dict(described)))
 
 
+def test_a_schema_without_the_atoms_of_the_model_or_without_their_release_is_another_one():
+    """No fit chooses atoms, so they are compared."""
+    plain = schema().to_dict()
+    number = next(name for name, column in plain["columns"].items() if "low" in column)
+
+    def with_atoms(**more):
+        column = plain["columns"][number] | {"atoms": [plain["columns"][number]["low"] + 1]} | more
+        return Schema.from_dict(plain | {"columns": plain["columns"] | {number: column}})
+
+    model = LogisticRegression(1.0, schema=with_atoms()).fit(*people())
+    assert is_verified(verify(model, schema=with_atoms()))
+    assert not is_verified(verify(model, schema=schema()))
+    stated = {"columns": [number], "epsilon": 1.0, "neighbours": "replace-one"}
+    assert not is_verified(verify(model, schema=with_atoms(released_atoms=stated)))
+
+
 def test_another_version_is_named_where_plans_differ(tmp_path):
     findings = verify(loaded(logistic()[0], tmp_path, other_alpha), written_by="0.0.1")
     assert any("written by confide 0.0.1" in each.sentence for each in findings if each.outcome == FAILED)

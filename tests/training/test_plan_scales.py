@@ -13,7 +13,9 @@ import pytest
 
 import confide
 from confide import ApproxDP, LinearSVC, LogisticRegression, PureDP, Schema
+from confide.data.streams import Reading
 from confide.errors import FileError
+from confide.features.encoder import Encoder
 from confide.files import _checksum, read_document
 from confide.privacy.budgets import ZCDP
 from confide.report.verification import failures_of_plan
@@ -167,3 +169,46 @@ def test_numbers_divide_rows_by_their_targets():
     model = confide.HuberRegressor(BUDGET, schema=NUMBERS, random_state=0).fit(rows, rows["t"])
     first, *others = scales_of(model)
     assert first > 1.8 * max(others)
+
+
+@pytest.mark.parametrize("mechanism", ["auto", "output", "gradient"])
+def test_counts_whose_mean_is_matched_by_a_rho_of_its_own_are_released(mechanism):
+    """What is charged for the mean is no part of what the weights leave for the scales."""
+    ledger = confide.Ledger(limit=ZCDP(9.0))
+    frame = table()
+    counts = np.random.default_rng(1).poisson(1.0, len(frame)).clip(0, 4)
+    model = confide.PoissonRegressor(ZCDP(0.5), schema=NUMBERS, ledger=ledger, mechanism=mechanism).fit(frame, counts)
+    assert {"scaling", "matching"} <= {part.query.name for part in model.plan(len(frame)).parts}
+    assert ledger.spent() == ZCDP(0.5)
+
+
+def test_pieces_of_rows_without_their_map_are_the_pieces_with_it():
+    """Partitions are checked by the sums of their pieces, so pieces that are cut elsewhere would seem to have changed."""
+    encoder = Encoder(
+        Schema({f"x{i}": {"low": 0, "high": 1} for i in range(50)}, random_features=FEATURES | {"number": 500})
+    )
+    reading = Reading(encoder, ("n", "p"), fourier=encoder.appended)
+    alone = reading.remapped(lambda _: None)
+    assert (alone.rows_in_block, alone.rows_in_piece) == (reading.rows_in_block, reading.rows_in_piece)
+    scaled = reading.remapped(lambda features: features.scaled((1.5,) * 50))
+    assert scaled.rows_in_piece == reading.rows_in_piece
+
+
+@pytest.mark.parametrize("candidates", [[0.01], [0.01, 0.02]])
+@pytest.mark.parametrize("method", ["permute-and-flip", "repeated"])
+def test_a_search_scores_rows_by_the_features_of_their_weights(method, candidates):
+    """Its score is nearly how often the chosen model is right."""
+    frame = table(6000)
+    estimator = LinearSVC(schema=Schema(CLASSES.columns, CLASSES.target, random_features=FEATURES | {"norm": 4.0}))
+    search = confide.PrivateSearchCV(
+        estimator, {"alpha": candidates}, budget=ApproxDP(20.0, 1e-5), method=method, score_share=0.3, expected_tries=2.0
+    )
+    search.fit(frame, frame["t"])
+    assert abs(search.best_score_ - search.best_estimator_.score(frame, frame["t"])) < 0.08
+
+
+def test_fits_on_parts_have_the_same_features():
+    """Else their coefficients could not be averaged."""
+    frame = table()
+    found = confide.intervals_from_parts(LinearSVC(BUDGET, schema=CLASSES), frame, frame["t"], n_parts=5)
+    assert not any("scales" in sentence for sentence in found.guarantee.assumptions)

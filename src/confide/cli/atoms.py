@@ -94,4 +94,5 @@ def _blocks(found: PrivateAtoms, charges: Charges, out: Path) -> Iterator[Block]
     yield text(f"The standard deviation of the noise on a number of rows is {found.plan.deviation:,.1f}.")
     yield heading("Done")
     yield text(*found.interrupted, charges.closing_sentence())
-    yield verbatim(f"Wrote {out}. Statements of models that are fitted with it name this release and its price.")
+    named = " Statements of models that are fitted with it name this release and its price." if rows else ""
+    yield verbatim(f"Wrote {out}.{named}")

@@ -114,7 +114,7 @@ class Reading:
     weighs : whether rows count by the weight of the schema, which it must have then
     single : whether blocks of rows are made in single precision, as in `EncodedBlocks`
     stored : whether blocks are for the compiled kernel
-    block_rows : rows of one block; 0 for the usual number
+    block_rows, piece_rows : rows of one block and of one piece; 0 for the usual numbers
     """
 
     encoder: Encoder
@@ -126,11 +126,13 @@ class Reading:
     single: bool = False
     stored: bool = False
     block_rows: int = 0
+    piece_rows: int = 0
 
     def remapped(self, change: RowMapChange) -> Reading:
-        """The same with another map, or with None and blocks of as many rows."""
+        """The same with another map, or with None, and with blocks and pieces of as many rows."""
         made = change(self.fourier)
-        return replace(self, fourier=made, block_rows=self.rows_in_block if made is None else 0)
+        sizes = (self.rows_in_block, self.rows_in_piece) if made is None else (0, 0)
+        return replace(self, fourier=made, block_rows=sizes[0], piece_rows=sizes[1])
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -160,7 +162,7 @@ class Reading:
         is_coded = self.fourier is None and self.encoder.codes_rows
         # The domain stands for the scores of a row, of which there is at most one for each class.
         step, width = rows_in_group(self.n_features, sparse=is_coded), max(len(self.names), len(self.domain))
-        return step * max(1, _PIECE_BYTES // (8 * width * step))
+        return self.piece_rows or step * max(1, _PIECE_BYTES // (8 * width * step))
 
     def pieces(self, tables_of: RawTables, *, refuse: bool) -> Iterator[LabelledCodes]:
         """All rows, in pieces of `rows_in_piece` rows and a shorter last one.

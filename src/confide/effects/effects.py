@@ -759,7 +759,9 @@ def _axis_of(points: Points, *, has_interactions: bool) -> _Axis:
         lines.append((f"{column.name}: {MISSING}", f"against {of_middle}", 1.0))
     for atom in column.atoms:
         contrasts.append(points.mixture(atom) - points._on_curve(atom))
-        lines.append((f"{column.name} = {shown_number(atom)}", "beside the line" if n == 2 else "beside the curve", 1.0))
+        lines.append(
+            (f"{column.name} at exactly {shown_number(atom)}", "beside the line" if n == 2 else "beside the curve", 1.0)
+        )
     return base, np.array(contrasts), lines
 
 

@@ -75,7 +75,9 @@ class PrivateAtoms:
         lines = [
             f"The atoms of these columns were looked for in rows: {', '.join(self.release.columns)}.",
             f"Together they cost {self.release.price}.",
-            "Keep the key `released_atoms`: statements of models then name this release.",
+            "Keep the key `released_atoms`: statements of models then name this release."
+            if any(column.atoms for column in self.columns)
+            else "None was found, so nothing of this release is in the schema.",
             *self.interrupted,
         ]
         if self.void is not None:

@@ -733,8 +733,10 @@ def _chosen(plan: SearchPlan, rows_of_all: Sequence[CheckedRows], entropy: Entro
 
     def trained(index: int) -> tuple[Fit, int]:
         rows = rows_of_all[index]
-        fit = released(plan.plans[index], rows.part(parts[index % len(parts)]).source, entropy)
-        return fit, mistakes(fit[0], rows.part(held_out))
+        fit, others = released(plan.plans[index], rows.part(parts[index % len(parts)]).source, entropy), rows.part(held_out)
+        if fit[3]:
+            others = replace(others, source=others.source.remapped(lambda features: features.scaled(fit[3])))
+        return fit, mistakes(fit[0], others)
 
     def noisy(number: int) -> float:
         assert plan.score_noise is not None  # noqa: S101 - called where it is there

@@ -42,8 +42,8 @@ def n_cells(column: NumberColumn) -> int:
 
 def has_cells(column: NumberColumn) -> bool:
     """Whether there are whole numbers between the bounds, and so few that each can have a cell."""
-    # A difference of large bounds may be infinite as a whole number.
-    return column.high - column.low < MOST_CELLS and 1 < n_cells(column) <= MOST_CELLS
+    # Beyond 2^53 several whole numbers are one number of 64 bits.
+    return max(-column.low, column.high) < 2.0**53 and 1 < n_cells(column) <= MOST_CELLS
 
 
 def cells_of(column: NumberColumn, numbers: CellNumbers) -> NDArray[np.int64]:

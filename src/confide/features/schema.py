@@ -601,6 +601,11 @@ class Schema:
         return tuple(column.name for column in self.columns)
 
     @property
+    def has_released(self) -> bool:
+        """Whether facts about a column came from a private release."""
+        return any(column.releases for column in self.columns)
+
+    @property
     def names_of_codes(self) -> tuple[str, ...]:
         """The columns in order, then once more those with atoms: what is kept in memory of a row."""
         return (*self.column_names, *(column.name for column in self.columns if column.is_number and column.atoms))

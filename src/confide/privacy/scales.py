@@ -127,7 +127,10 @@ class SumsByTarget(SumQuery):
         ):  # fmt: skip
             raise ParameterError(ANOTHERS)
         again = SumPlan.of(self, part.budget, ("gaussian",), part.share)
-        together = math.hypot(*(other.mu for other in plan.parts if math.isfinite(other.mu)))
+        # The rho of a part with a budget of its own adds up with that of the weights (proofs/matching.md, theorem 3).
+        shared = [other for other in plan.parts if getattr(other, "budget", plan.budget) == plan.budget]
+        beside = [other.mu for other in shared if math.isfinite(other.mu)]
+        together = math.hypot(*beside)
         if part.budget != plan.budget or part.lattice != again.lattice or not together <= problem.beside_mu:
             raise ParameterError(ANOTHERS)
         scales = again.release(rows.remapped(lambda _: None), entropy)

@@ -113,9 +113,13 @@ class Selection:
 def _exponentials(rate: Fraction, levels: list[int]) -> list[int]:
     """exp(-rate level), times one power of two, as whole numbers with relative errors below 2^-128; levels rise from 0."""
     bits = math.ceil(float(rate) * levels[-1] * 1.4427) + 160
+    # 100 digits of each power, and of its exponent after the point, are enough; only the unit needs more.
+    few = Context(prec=100 + len(str(bits)), Emin=MIN_EMIN, Emax=MAX_EMAX)
+    one = few.divide(Decimal(-rate.numerator), Decimal(rate.denominator))
+    powers = [few.exp(few.multiply(one, Decimal(level))) for level in levels]
     with localcontext(Context(prec=math.ceil(0.302 * bits) + 20, Emin=MIN_EMIN, Emax=MAX_EMAX)):
-        unit, one = Decimal(2) ** bits, Decimal(-rate.numerator) / Decimal(rate.denominator)
-        return [int(unit * (one * level).exp()) for level in levels]
+        unit = Decimal(2) ** bits
+        return [int(unit * power) for power in powers]
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ NOT_PROMISED = (
 
 
 def points_to_confirm(
-    guarantee: Guarantee, ledger: LedgerFacts | None, person_column: str | None, *, has_prior: bool = False
+    guarantee: Guarantee, ledger: LedgerFacts | None, person_column: str | None, *, has_prior: bool = False, apart: str = ""
 ) -> tuple[str, ...]:
     """The sentences of the checklist. Each can be confirmed or not by the signer."""
     if guarantee.void is not None:
@@ -81,7 +81,7 @@ def points_to_confirm(
     prior = ("The model used as a prior came from where the technical appendix says.",) if has_prior else ()
     return (
         persons,
-        "Bounds, categories, labels and parameters were written down without looking at the rows.",
+        f"Bounds, categories, labels and parameters were written down without looking at the rows{apart}.",
         steps_sentence(() if guarantee.circumstances is None else guarantee.circumstances.learned_steps),
         *labels,
         "Which rows are in the data, and how they were cleaned, was decided for each row by itself.",
@@ -362,7 +362,9 @@ def contents_of(
     supposed = () if released.interest is None else supposed_of(released.interest)
     if not failures:
         person = None if released.schema is None else released.schema.person
-        points = points_to_confirm(guarantee, facts, person, has_prior=released.prior is not None)
+        has_released = released.schema is not None and released.schema.has_released
+        apart = ", apart from what the schema names as released" if has_released else ""
+        points = points_to_confirm(guarantee, facts, person, has_prior=released.prior is not None, apart=apart)
     return Contents(
         model=model, level=level, verdict=verdict_of(guarantee, facts, failures, supposed, doubts), ledger=facts,
         evaluation=rated, forecasts=tuple(forecasts), points=points, odds=() if failures else _odds(guarantee, facts),

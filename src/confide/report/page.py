@@ -154,8 +154,9 @@ def _sign(contents: Contents, place: str) -> str:
 def _appendix(contents: Contents) -> str:
     parts = [f"<h2>{section.title}</h2>{html_of(*section.blocks)}" for section in contents.appendix]
     if contents.schema is not None:
+        apart = ", apart from what it names as released" if contents.schema.has_released else ""
         parts.append(
-            "<h2>Schema</h2><p>The fit relies on this public knowledge, which was written down before any row was seen:</p>"
+            f"<h2>Schema</h2><p>The fit relies on this public knowledge, written down before any row was seen{apart}:</p>"
             f'<pre tabindex="0" role="region" aria-label="Schema">{escape(contents.schema.to_toml())}</pre>'
         )
     if (last := contents.not_promised) is not None:

@@ -385,14 +385,15 @@ def _finding_of_schema(own: Schema | None, given: Schema | None) -> Finding:
     if schema_hash(own) == schema_hash(given):
         return Finding(VERIFIED, f"The model has exactly this schema. {contents}")
     if _without_choices(own) == _without_choices(given):
-        same = "The model has this schema, but for knots, atoms, interactions, random features and units"
+        same = "The model has this schema, but for knots, interactions, random features and units"
         return Finding(VERIFIED, f"{same}, which were not compared. {contents}", ("schema",))
     return Finding(FAILED, f"The model was fitted with another schema than the one that was given. {contents}")
 
 
 def _without_choices(schema: Schema) -> dict[str, Any]:
-    """What a schema says besides what an estimator may choose."""
-    described = schema.without_curves().to_dict()
+    """What a schema says besides what an estimator may choose. Atoms are in the schema that is given, or in none."""
+    columns = {column.name: (column.atoms, column.released_atoms) for column in schema.columns if column.is_number}
+    described = schema.without_curves().to_dict() | {"atoms": columns}
     kept = {key: value for key, value in described.items() if key not in ("interact", "random_features")}
     # Units are words for readers, which decide nothing.
     for field in (kept.get("target", {}), *kept["columns"].values()):

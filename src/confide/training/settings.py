@@ -211,7 +211,8 @@ class Settings:
         # Those of a prior are the scales of its own features, and a penalty has a map of its own.
         features = None if self.appending is None else self.appending.schema.random_features
         of_columns = features is not None and not features.scales and self.prior is None
-        may_scale = of_columns and self.penalty is None and self.own_penalty is None
+        # Several fits of one release would have scales of their own, and their weights would not be of the same features.
+        may_scale = of_columns and self.penalty is None and self.own_penalty is None and self.set_aside == 0.0
         object.__setattr__(self, "may_scale", may_scale)
         object.__setattr__(self, "largest_weight", self.largest_sample_weight * of_class)
 
