@@ -250,8 +250,7 @@ class Ledger(Shared):
             a currency that this ledger does not count; if the file or database is missing, damaged or in doubt, or if this
             is another process.
         """
-        known = self._checked({} if details is None else details, (*DETAILS, INTENT))
-        self._append(events_of_charge(self, budget, neighbours), purpose, known)
+        self._append(events_of_charge(self, budget, neighbours), purpose, self._checked({} if details is None else details))
 
     def check(self, items: Iterable[object]) -> None:
         """Raise what charging all these one after the other would raise. Records nothing, and promises nothing for later.
@@ -311,7 +310,7 @@ class Ledger(Shared):
     def _contradicts(self, charge: int, details: Mapping[str, str]) -> bool:
         return any(self._known(charge).get(name, text) != text for name, text in details.items())
 
-    def _checked(self, details: Mapping[str, str], names: Sequence[str] = DETAILS) -> dict[str, str]:
+    def _checked(self, details: Mapping[str, str], names: Sequence[str] = (*DETAILS, INTENT)) -> dict[str, str]:
         given = details if is_mapping(details) else {}
         if (given and not self.keeps_details) or (INTENT in given and not self.keeps_intents):
             raise LedgerError(
@@ -402,7 +401,8 @@ class Ledger(Shared):
             hashes, n_charges = [record.hash for record in session.records_after(None)], len(self._entries)
         if head is not None and not (is_text(head) and head in hashes):
             raise LedgerError(
-                "no record of this ledger has the given head: records were changed or lost, or it is another ledger's."
+                "no record of this ledger has the given head: records up to it were changed or lost, or it is that of "
+                "another ledger. Look for a newer copy of the file."
             )
         return n_charges
 
