@@ -175,7 +175,7 @@ class PrivateBounds:
             else:
                 found = (f"{level} ({rows:,.0f})" for level, rows in self.levels[column.name].items())
                 lines.append(f"{column.name}: {', '.join(found) or 'no level was found'}")
-        return "\n".join([*lines, f"All together: {self.release.price}.", *self.interrupted])
+        return "\n".join([*lines, f"All together: differential privacy with {self.release.price}.", *self.interrupted])
 
 
 @keeps_released
