@@ -25,8 +25,8 @@ SCHEMA = Schema(
 FRAME = pd.DataFrame({"a": ROWS[:, 0], "c": np.where(ROWS[:, 1] > 0.0, "u", "v"), "who": np.arange(2_000) // 2})
 BEFORE = confide.LogisticRegression(1.0, classes=[0, 1]).fit(ROWS, LABELS)
 PUBLIC = confide.PublicPrior(confide.LogisticRegression(float("inf"), schema=SCHEMA).fit(FRAME, LABELS))
-COMPUTED_WITH = ("confide.privacy.", "confide.accounting.")
-"""Rooms that compute with a budget, wherever the numbers of it are needed."""
+COMPUTED_WITH = ("confide.privacy.", "confide.accounting.", "confide.array_types")
+"""Rooms that compute with a budget, wherever the numbers of it are needed; and what makes an array of any value."""
 
 
 def entries(travellers, run):

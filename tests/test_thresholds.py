@@ -71,6 +71,7 @@ SIZES: dict[str, dict[str, tuple[Any, ...]]] = {
         "_LONG_BLOCK_BYTES": (2**9,),
         "_LONG_BLOCK_ROWS": (16,),
         "_LEAST_RIDGE_SHARE": (0.0, math.inf),
+        "_MADE_BYTES": (0,),
     },
     "solvers.fallback": {"_WIDEST_HESSIAN": (1,), "_WIDEST_JOINT_HESSIAN": (1,), "_MOST_ROWS": (10,), "_MOST_WEIGHTS": (1,)},
     "solvers.lbfgs": {"_FLAT_ENOUGH": (0.0,), "_SAMPLED_ROWS": (16,), "_LEAST_ROWS_PER_SAMPLED": (1,)},

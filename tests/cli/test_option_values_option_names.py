@@ -84,6 +84,9 @@ NOT_BY_A_COMMAND = {
 }
 """Modules whose refusals no command meets, and the reason."""
 NOT_BY_A_COMMAND_EITHER = (
+    "fitted linear model of confide",
+    "that its to_dict gave",
+    "estimator must be an estimator of confide",
     "leave the limit out",
     "has no penalty of your own",
     "Leave `accounting` out",

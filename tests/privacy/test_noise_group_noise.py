@@ -71,7 +71,7 @@ class Given:
 def test_choices_have_exactly_the_chances_of_their_weights():
     """Of all 10 numbers below the sum of the weights, 3 choose the first, none the second, and so on."""
     weights, entropy = [3, 0, 5, 2], Given(range(10))
-    assert [noise._choice(entropy, weights) for _ in range(10)] == [0] * 3 + [2] * 5 + [3] * 2
+    assert [noise.drawn_by(entropy, weights) for _ in range(10)] == [0] * 3 + [2] * 5 + [3] * 2
     assert set(entropy.asked) == {10}
 
 

@@ -18,7 +18,6 @@ from confide.cli.options import (
     schema_of,
 )
 from confide.errors import ParameterError
-from confide.features.columns import PRIVATE
 
 if TYPE_CHECKING:
     from confide.cli.charges import Charges
@@ -79,7 +78,7 @@ def bounds(
     for name in levels or []:
         if name in columns:
             raise ParameterError(f'--levels names "{name}" twice, or after --column; name it once.')
-        columns[name] = {"categories": PRIVATE, **({"missing": True} if missing else {})}
+        columns[name] = {"categories": "private", **({"missing": True} if missing else {})}
     if not columns:
         raise ParameterError("name a column of numbers with --column, or one of categories with --levels.")
     charges = spending.charges(out, max_rows_per_person)

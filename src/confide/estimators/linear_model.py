@@ -643,7 +643,9 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
 
     def _fourier_map(self, n_inputs: int, encoder: Encoder | None) -> PublicMap | None:
         """The public map for rows with this number of columns, or None if rows are not mapped."""
-        prior, appended = self._given_prior(), None if encoder is None else encoder.appended
+        if encoder is None or encoder.appended is None:
+            return None
+        prior, appended = self._given_prior(), encoder.appended
         fitted = None if prior is None or prior.fitted_to is None else prior.fitted_to.fourier
         # Columns have the scales that were found for the prior.
         return fitted if has_found_scales(fitted, appended) else appended
