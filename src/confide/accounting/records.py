@@ -57,7 +57,7 @@ class _Turns(_Reentrant):  # type: ignore[misc]  # a class that is written in C
         self.endings: list[Callable[[], object]] = []
 
     def end(self) -> None:
-        """End what the session opened. If an interrupt comes between, the next turn, or a fork, does the rest first.
+        """End what the session opened. After an interrupt the next turn, or the next fork, ends the rest first.
 
         A connection that stayed open after the lock of its file was dropped could write over what others charged since.
         """

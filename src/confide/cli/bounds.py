@@ -63,13 +63,14 @@ def bounds(
 ) -> None:
     """Release bounds and levels of columns, where no codebook states them.
 
-    Bounds are quantiles of the rows, chosen privately among round numbers between public outer bounds. Levels are those that
-    many rows have, with noisy counts. All columns are one release and one charge. Rows are read block by block, and checked
-    before anything is charged.
+    Bounds are quantiles of the rows, chosen privately between public outer bounds, where round numbers are likelier.
+    Levels are those that many rows have, with noisy counts. All columns are one release and one charge. Rows are read block
+    by block, and checked before anything is charged.
     """
     from confide.cli import output
     from confide.data.files import files_of
     from confide.estimators.private_bounds import private_bounds
+    from confide.features.columns import PRIVATE
 
     budget, files = spending.budget, files_of(data)
     inputs = [*files, *([] if schema is None else [schema]), *files_of_ledger(spending.ledger)]
@@ -78,7 +79,7 @@ def bounds(
     for name in levels or []:
         if name in columns:
             raise ParameterError(f'--levels names "{name}" twice, or after --column; name it once.')
-        columns[name] = {"categories": "private", **({"missing": True} if missing else {})}
+        columns[name] = {"categories": PRIVATE, **({"missing": True} if missing else {})}
     if not columns:
         raise ParameterError("name a column of numbers with --column, or one of categories with --levels.")
     charges = spending.charges(out, max_rows_per_person)

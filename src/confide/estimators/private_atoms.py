@@ -21,8 +21,8 @@ from confide.expected_noise import sentence_of_waste
 from confide.features.atoms import ENOUGH, MOST_CELLS, atoms_of, cells_of, has_cells, n_cells
 from confide.features.checks import AtomsRelease
 from confide.features.columns import NumberColumn, listed_codes, shown_number
-from confide.features.schema import Schema
-from confide.features.toml_form import toml_text
+from confide.features.schema import Schema, schema_with
+from confide.features.toml_form import toml_below
 from confide.known_words import listed_unknown, suggest_keywords_of
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.noise import Entropy
@@ -62,8 +62,7 @@ class PrivateAtoms:
     @property
     def schema(self) -> Schema:
         """The schema that was given, with the atoms in it."""
-        found = {column.name: column for column in self.columns}
-        return replace(self.around, columns=tuple(found.get(column.name, column) for column in self.around.columns))
+        return schema_with(self.columns, self.around)
 
     @property
     def void(self) -> str | None:
@@ -82,8 +81,7 @@ class PrivateAtoms:
         ]
         if self.void is not None:
             lines.insert(0, f"NOT PRIVATE. {self.void}")
-        comment = "".join(f"# {' '.join(line.split())}\n" for line in lines)
-        return f"{comment}\n{toml_text(self.schema.to_dict())}"
+        return toml_below(lines, self.schema.to_dict())
 
     def __str__(self) -> str:
         lines = [] if self.void is None else [f"NOT PRIVATE. {self.void}"]
@@ -168,16 +166,8 @@ def private_atoms(
     # Tails decide which cells stand out of the noise, and those of Laplace noise are long.
     laws = ("laplace",) if asked.budget.is_pure else ("gaussian",)
     plan = SumPlan.of(Tables(sizes, 0, asked.neighbours, asked.most_rows), asked.budget, laws)
-    void = asked.void("the atoms may reveal any row")
-    price: dict[str, Any] = plan.budget.amounts
-    release = AtomsRelease(
-        columns=tuple(column.name for column in chosen),
-        neighbours=str(asked.neighbours),
-        max_rows_per_person=asked.most_rows,
-        ledger=None if asked.charge.ledger is None else asked.charge.ledger.identity,
-        void=void,
-        **price,
-    )
+    names = tuple(column.name for column in chosen)
+    release = AtomsRelease(columns=names, **asked.stated("the atoms may reveal any row"))
     read, n_given = checked_columns(rows, Schema(chosen, person=schema.person), asked.persons)
     n_rows = asked.public_number(n_given, schema)
     enough = math.inf if n_rows is None else ENOUGH * max(n_rows, 1)

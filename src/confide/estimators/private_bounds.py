@@ -30,8 +30,8 @@ from confide.features.columns import (
     shown_number,
     weights_of,
 )
-from confide.features.schema import Schema
-from confide.features.toml_form import toml_text
+from confide.features.schema import Schema, schema_with
+from confide.features.toml_form import toml_below
 from confide.inference.intervals import checked_level
 from confide.intake.parameters import checked_schema
 from confide.known_words import suggest_keywords_of
@@ -105,7 +105,7 @@ class PrivateBounds:
     @property
     def schema(self) -> Schema:
         """The schema that was given, with what was released in it; or a schema of these columns alone."""
-        return _schema_with(self.columns, self.around)
+        return schema_with(self.columns, self.around)
 
     @property
     def void(self) -> str | None:
@@ -164,8 +164,7 @@ class PrivateBounds:
         lines += self.interrupted
         if self.void is not None:
             lines.insert(0, f"NOT PRIVATE. {self.void}")
-        comment = "".join(f"# {' '.join(line.split())}\n" for line in lines)
-        return f"{comment}\n{toml_text(self.schema.to_dict())}"
+        return toml_below(lines, self.schema.to_dict())
 
     def __str__(self) -> str:
         lines = [] if self.void is None else [f"NOT PRIVATE. {self.void}"]
@@ -200,9 +199,10 @@ def private_bounds(
     columns : mapping, or names; required
         For each column its public outer bounds, (low, high), or a description as in a schema: {"low": 0, "high": 1e7,
         "scale": "log", "missing": True}. With a schema, names suffice: its bounds are then the outer ones. The candidates
-        are round numbers between the outer bounds, even on the column's scale; "log" suits long tails from 0 on, and "log10"
-        incomes and other positive numbers. {"categories": "private"} asks for the levels of a column of categories that
-        nobody can list: those that many rows have are released with noisy counts, and all others count as "(other)".
+        lie between the outer bounds, even on the column's scale, and round ones are likelier; "log" suits long tails from 0
+        on, and "log10" incomes and other positive numbers. {"categories": "private"} asks for the levels of a column of
+        categories that nobody can list: those that many rows have are released with noisy counts, and all others count as
+        "(other)".
     budget : float, PureDP, ApproxDP or ZCDP
         What is released of all columns costs together; it must be given. A number is an epsilon. A delta helps where there
         are many quantiles; levels need one. Each column has an equal part where there are both numbers and categories.
@@ -285,17 +285,12 @@ def private_bounds(
         if plan is not None and levels_plan is None
         else Event(asked.budget, None, asked.most_rows, asked.neighbours)
     )
-    price: dict[str, Any] = asked.budget.amounts
     release = BoundsRelease(
         columns=tuple(column.name for column in described),
-        neighbours=str(asked.neighbours),
         quantiles=(shares[0], shares[-1]),
         outer=(0.0, 0.0),
         levels=tuple(unlisted),
-        max_rows_per_person=asked.most_rows,
-        ledger=None if asked.charge.ledger is None else asked.charge.ledger.identity,
-        void=asked.void("the bounds may reveal any row"),
-        **price,
+        **asked.stated("the bounds may reveal any row"),
     )
     _refuse_unusable(described, grids, schema, release)
     asked = asked.decided_by(event, described, grids, inner, asked.budget, *whom, person, n_rows)
@@ -420,7 +415,7 @@ def _refuse_unusable(
             ) from None
         narrowest.append(min(made, key=lambda interval: interval.high - interval.low))
     found = [_with_bounds(c, (c.low, c.high), (c.low, c.high), release) for c in narrowest]
-    _schema_with((*found, *(column for column in described if not column.is_number)), schema).to_toml()
+    schema_with((*found, *(column for column in described if not column.is_number)), schema).to_toml()
 
 
 def _released(
@@ -463,12 +458,3 @@ def _with_levels(column: CategoryColumn, found: Mapping[str, float], release: Bo
     """The column with its released levels, by name; with one that no row has where none was found."""
     of_levels = replace(release, quantiles=(), outer=(), threshold=plan.threshold)
     return replace(column, categories=tuple(found) or column.categories, released=of_levels)
-
-
-def _schema_with(columns: tuple[Column, ...], schema: Schema | None) -> Schema:
-    """The schema with these columns in place of those of the same names, and after its others where it has none."""
-    if schema is None:
-        return Schema(columns)
-    new = {column.name: column for column in columns}
-    kept = tuple(new.pop(column.name, column) for column in schema.columns)
-    return replace(schema, columns=(*kept, *new.values()))

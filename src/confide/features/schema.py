@@ -633,3 +633,12 @@ class Schema:
         lines += [f"  {column.name:{width}}  {column}" for column in self.columns]
         together = [*self.interact, *([] if self.random_features is None else [self.random_features])]
         return "\n".join(lines + [f"  {line}" for line in together])
+
+
+def schema_with(columns: tuple[Column, ...], schema: Schema | None) -> Schema:
+    """The schema with these columns in place of those of the same names, and after its others where it has none."""
+    if schema is None:
+        return Schema(columns)
+    new = {column.name: column for column in columns}
+    kept = tuple(new.pop(column.name, column) for column in schema.columns)
+    return replace(schema, columns=(*kept, *new.values()))

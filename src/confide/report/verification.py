@@ -391,7 +391,7 @@ def _finding_of_schema(own: Schema | None, given: Schema | None) -> Finding:
 
 
 def _without_choices(schema: Schema) -> dict[str, Any]:
-    """What a schema says besides what an estimator may choose. Atoms are in the schema that is given, or in none."""
+    """What a schema says besides what an estimator may choose. None chooses atoms, so these are compared."""
     columns = {column.name: (column.atoms, column.released_atoms) for column in schema.columns if column.is_number}
     described = schema.without_curves().to_dict() | {"atoms": columns}
     kept = {key: value for key, value in described.items() if key not in ("interact", "random_features")}

@@ -398,6 +398,16 @@ class OwnRelease:
         """Why there is no guarantee; None if there is one."""
         return void_because(self.budget.is_private, self.charge.seed, consequence)
 
+    def stated(self, consequence: str) -> dict[str, Any]:
+        """What a schema says of this release: its price, whom it protects, its ledger, and whether it is void."""
+        ledger = self.charge.ledger
+        return self.budget.amounts | {
+            "neighbours": str(self.neighbours),
+            "max_rows_per_person": self.most_rows,
+            "ledger": None if ledger is None else ledger.identity,
+            "void": self.void(consequence),
+        }
+
     def public_number(self, n_rows: int, schema: Schema | None) -> int | None:
         """The number of rows; None where it is private."""
         # Rows beyond a person's cap are dropped, so the number of rows kept would reveal how many persons there are.
