@@ -163,7 +163,7 @@ class RecordsInDatabase:
         with one_at_a_time:
             with _explained(self.path):
                 self._session = connection = self._engine.connect()
-            # To invalidate it closes it, and the server rolls back what was not committed.
+            # Invalidating a connection closes it, and the server rolls back what was not committed.
             one_at_a_time.endings += [connection.close, connection.invalidate]
             try:
                 yield

@@ -23,6 +23,7 @@ from confide.features.checks import AtomsRelease
 from confide.features.columns import NumberColumn, listed_codes, shown_number
 from confide.features.schema import Schema, schema_with
 from confide.features.toml_form import toml_below
+from confide.inference.description import common_total
 from confide.known_words import listed_unknown, suggest_keywords_of
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.noise import Entropy
@@ -189,9 +190,7 @@ def _found(
     interrupted: tuple[str, ...],
 ) -> PrivateAtoms:
     """What follows from the released counts and from public facts alone."""
-    # Each table adds up to the number of rows, and the noise on its sum grows with its size.
-    sums, inverse_sizes = [float(table.sum()) for table in counts], [1.0 / table.size for table in counts]
-    total = float(np.average(sums, weights=inverse_sizes)) if n_rows is None else float(n_rows)
+    total = common_total(counts) if n_rows is None else float(n_rows)
     atoms = atoms_of(columns, counts, plan.deviation, total, plan.law)
     made, at_atoms = [], []
     for column, own, table in zip(columns, atoms, counts, strict=True):
