@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import random
+import secrets
 import signal
 from collections.abc import Generator
 from pathlib import Path
@@ -14,9 +16,51 @@ from hypothesis import settings
 
 from confide.compiled.loading import Kernel, kernel
 
-# No test is judged by the time it takes.
-settings.register_profile("untimed", deadline=None)
+# No test is judged by the time it takes, and a test that failed fails again.
+settings.register_profile("untimed", deadline=None, derandomize=True)
+settings.register_profile("untimed and fresh", deadline=None)
 settings.load_profile("untimed")
+
+
+class NoiseOfTests:
+    """Bytes in place of those of the operating system, seeded by what is tested, so that a failure can be repeated."""
+
+    def __init__(self) -> None:
+        self.stream = random.Random("nothing")
+        # Noise of a child process is not that of its parent.
+        os.register_at_fork(after_in_child=lambda: self.stream.seed(f"{os.getpid()} {self.stream.random()}"))
+
+    def token_bytes(self, n: int) -> bytes:
+        """So many bytes."""
+        return self.stream.randbytes(n)
+
+
+NOISE, OF_THE_SYSTEM = NoiseOfTests(), secrets.token_bytes
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Audits, and those who look for rare failures, want other noise in each run."""
+    parser.addoption("--fresh-noise", action="store_true", help="noise of the operating system, another one each time")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Seed the noise of a test by its name."""
+    NOISE.stream.seed(item.nodeid)
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
+    """Seed the noise of a fixture that several tests share by its own name: any of them may be the first to ask for it."""
+    if fixturedef.scope == "function":
+        return (yield)
+    before = NOISE.stream.getstate()
+    NOISE.stream.seed(f"{fixturedef.baseid} {fixturedef.argname}")
+    try:
+        return (yield)
+    finally:
+        NOISE.stream.setstate(before)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -40,9 +84,13 @@ ON_REQUEST = ("audit", "server", "browser", "spark")
 MARKS_OF_FIXTURES = {"data_dir": "data", "server": "server"}
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Let control-C interrupt, also where the tests were started with SIGINT ignored, as by nohup or in the background."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if config.getoption("--fresh-noise") or "audit" in config.getoption("markexpr"):
+        settings.load_profile("untimed and fresh")
+    else:
+        secrets.token_bytes = NOISE.token_bytes
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -66,6 +114,12 @@ def data_dir() -> Path:
     if not folder:
         pytest.skip("CONFIDE_DATA_DIR is not set: no folder of real data sets")
     return Path(folder)
+
+
+@pytest.fixture
+def noise_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise as users have it."""
+    monkeypatch.setattr(secrets, "token_bytes", OF_THE_SYSTEM)
 
 
 @pytest.fixture

@@ -157,7 +157,7 @@ def _made_up_of(estimator, seed):
 
 
 def test_a_forecast_is_near_fits_to_rows_of_another_kind():
-    """Gaussian rows and a logistic label, 20 fits, at a budget that costs more than 0.03."""
+    """Gaussian rows and a logistic label, 20 fits, at a budget that costs about 0.04."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60_000, 6)) / 3.0
     y = rng.uniform(size=60_000) < 1.0 / (1.0 + np.exp(-X @ [6.0, -5.0, 4.0, 3.0, -2.0, 1.0]))
@@ -165,7 +165,7 @@ def test_a_forecast_is_near_fits_to_rows_of_another_kind():
     exact = 1.0 - LogisticRegression(float("inf")).fit(X[:2000], y[:2000]).score(X[2000:], y[2000:])
     measured = np.mean([1.0 - estimator.fit(X[:2000], y[:2000]).score(X[2000:], y[2000:]) for _ in range(20)])
     forecast = simulate(estimator, 2000, 6, error=exact, positive_rate=float(y.mean()))
-    assert measured > exact + 0.03
+    assert measured > exact + 0.01
     assert forecast.error == pytest.approx(measured, abs=0.04)
 
 

@@ -179,6 +179,7 @@ def test_draws_are_unbounded():
 NOISES = [LatticeLaplace(50, -10, 1.0, 1.0), LatticeGaussian(50, -10, 1.0, 2.0)]
 
 
+@pytest.mark.usefixtures("noise_of_the_system")
 @pytest.mark.parametrize("noise", NOISES, ids=["laplace", "gaussian"])
 def test_every_release_reads_the_operating_system_for_all_of_its_bits(noise, monkeypatch):
     """Two bytes for each event at least, in each release alike; the same bytes give the same noise, others do not."""
@@ -208,6 +209,7 @@ def test_every_release_reads_the_operating_system_for_all_of_its_bits(noise, mon
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.usefixtures("noise_of_the_system")
 @pytest.mark.parametrize("noise", NOISES, ids=["laplace", "gaussian"])
 def test_two_copies_of_a_process_draw_different_noise(noise):
     """Whatever was drawn before: forked twice after a release, as two copies of a machine would go on."""
