@@ -39,8 +39,10 @@ class PrivateAtoms:
 
     Attributes
     ----------
-    columns : tuple of NumberColumn
-        The columns with their atoms. Those with some say what the release cost.
+    looked_at : tuple of NumberColumn
+        The columns that were looked at, without atoms.
+    atoms : tuple of tuples of float
+        For each column the numbers that were found.
     counts : tuple of tuples of float
         For each column the noisy number of rows at each of its atoms.
     plan : SumPlan of Tables
@@ -53,12 +55,22 @@ class PrivateAtoms:
         What is assumed of interrupted attempts under the same charge; empty if there were none.
     """
 
-    columns: tuple[NumberColumn, ...]
+    looked_at: tuple[NumberColumn, ...]
+    atoms: tuple[tuple[float, ...], ...]
     counts: tuple[tuple[float, ...], ...]
     plan: SumPlan[Tables]
     release: AtomsRelease
     around: Schema
     interrupted: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[NumberColumn, ...]:
+        """The columns with their atoms. Those with some say what the release cost."""
+        # A schema without atoms keeps no trace of the search: nothing in it came from rows.
+        return tuple(
+            replace(column, atoms=own, released_atoms=self.release) if own else column
+            for column, own in zip(self.looked_at, self.atoms, strict=True)
+        )
 
     @property
     def schema(self) -> Schema:
@@ -76,7 +88,7 @@ class PrivateAtoms:
             f"The atoms of these columns were looked for in rows: {', '.join(self.release.columns)}.",
             f"Together they cost {self.release.price}.",
             "Keep the key `released_atoms`: statements of models then name this release."
-            if any(column.atoms for column in self.columns)
+            if any(self.atoms)
             else "None was found, so nothing of this release is in the schema.",
             *self.interrupted,
         ]
@@ -86,7 +98,8 @@ class PrivateAtoms:
 
     def __str__(self) -> str:
         lines = [] if self.void is None else [f"NOT PRIVATE. {self.void}"]
-        lines += [f"{column.name}: {listed_codes(column.atoms) or 'no atoms'}" for column in self.columns]
+        found = zip(self.looked_at, self.atoms, strict=True)
+        lines += [f"{column.name}: {listed_codes(own) or 'no atoms'}" for column, own in found]
         return "\n".join([*lines, f"All together: {self.plan.budget} ({self.plan.neighbours}).", *self.interrupted])
 
 
@@ -192,13 +205,11 @@ def _found(
     """What follows from the released counts and from public facts alone."""
     total = common_total(counts) if n_rows is None else float(n_rows)
     atoms = atoms_of(columns, counts, plan.deviation, total, plan.law)
-    made, at_atoms = [], []
-    for column, own, table in zip(columns, atoms, counts, strict=True):
-        # A schema without atoms keeps no trace of the search: nothing in it came from rows.
-        made.append(replace(column, atoms=own, released_atoms=release) if own else column)
-        places = cells_of(column, np.array(own))
-        at_atoms.append(tuple(table[places].tolist()))
-    return PrivateAtoms(tuple(made), tuple(at_atoms), plan, release, schema, interrupted)
+    at_atoms = [
+        tuple(table[cells_of(column, np.array(own))].tolist())
+        for column, own, table in zip(columns, atoms, counts, strict=True)
+    ]
+    return PrivateAtoms(columns, atoms, tuple(at_atoms), plan, release, schema, interrupted)
 
 
 def _chosen_columns(schema: Any, names: Any) -> tuple[NumberColumn, ...]:
