@@ -120,6 +120,14 @@ def _covertype(frame: pd.DataFrame) -> dict[str, Any]:
     return {name: dict(zip(("low", "high"), _COVERTYPE.get(name, (0, 1)), strict=True)) for name in frame.columns}
 
 
+def _clothing(frame: pd.DataFrame) -> dict[str, Any]:
+    """Numbers and categories; the texts are left out."""
+    named = ["Division Name", "Department Name", "Class Name"]
+    levels = {name: {"categories": sorted(frame[name].dropna().unique()), "missing": True} for name in named}
+    numbers = {"Age": (18, 100), "Rating": (1, 5), "Positive Feedback Count": (0, 150, "log")}
+    return _bounded(**numbers) | levels
+
+
 def _range(low: float, high: float) -> Callable[[pd.DataFrame], dict[str, Any]]:
     return lambda frame: {name: {"low": low, "high": high} for name in frame.columns}
 
@@ -131,4 +139,5 @@ _RECIPES: dict[str, tuple[str, str, Any, Callable[[pd.DataFrame], dict[str, Any]
     "skin": ("skin_segmentation.parquet", "label", 1, _range(0, 255)),
     "covertype": ("covertype_sample.parquet", "Cover_Type", 2, _covertype),
     "kddcup99": ("kddcup99_10percent.parquet", "label", "normal.", _kddcup99),
+    "clothing": ("clothing_reviews.parquet", "Recommended IND", 1, _clothing),
 }

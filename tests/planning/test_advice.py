@@ -20,6 +20,7 @@ from confide.planning.advice import (
     TOO_FEW,
     WASTED,
     budget_sentence,
+    in_words,
     verdict_of,
     where_the_budget_goes,
 )
@@ -135,6 +136,21 @@ def test_numbers_counts_and_several_classes_have_forecasts():
     three = verdict_of(confide.LogisticRegression(1.0, classes=[0, 1, 2]), 200_000, 3, error=0.3)
     assert "where it would be 30% without privacy" in three.error
     assert "always answers the same errs by 66.7%" in three.error
+
+
+@pytest.mark.parametrize("private", [{}, {"neighbours": "add-or-remove-one", "n_rows_bounds": (500, 900)}], ids=str)
+def test_where_rows_are_few_the_verdict_says_what_twice_as_many_would_bring(private):
+    """The forecast of a fit to twice the rows; nothing is said where there are enough rows, or no forecast."""
+    given = (None if private else 500, None if private else 4)
+    kind, more = (confide.LogisticRegression, {"schema": SCHEMA}) if private else (confide.LogisticRegression, {})
+    verdict = verdict_of(kind(0.3, **private, **more), *given, error=0.15)
+    assert verdict.level in (FEW, TOO_FEW)
+    doubled = {"n_rows_bounds": (1_000, 1_800)} if private else {}
+    forecast = simulate(kind(0.3, **(private | doubled), **more), None if private else 1_000, given[1], error=0.15)
+    plain = verdict_of(kind(0.3, **private, **more), *given, with_forecast=False).rows
+    assert verdict.rows == f"{plain} With twice as many rows: expected error {in_words(forecast)[1]}."
+    assert forecast.error < verdict.forecast.error
+    assert verdict_of(confide.LogisticRegression(1.0, schema=SCHEMA), 5_000_000).rows == "Enough rows."
 
 
 def test_a_verdict_without_a_forecast_is_quick_and_tells_the_rest():

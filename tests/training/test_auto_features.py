@@ -115,7 +115,24 @@ def test_few_numbers_among_many_columns_get_knots_later(monkeypatch):
     # Noise without bundles, as under (epsilon, delta), is not judged by this.
     assert has_curves(ApproxDP(0.05, 1e-5))
     monkeypatch.setattr("confide.training.auto_features._LEAST_OF_NUMBERS", 0.0)
-    assert has_curves(0.05)
+    assert has_curves(0.1)
+
+
+def test_small_tables_with_many_categories_have_straight_lines():
+    """Three knots from 60 rows for each unit of noise on a weight on; a table of numbers has curves before."""
+    schema, budget, seen = datasets.load_adult().schema, ApproxDP(1.0, 1e-5), set()
+    for n_rows in range(200, 4_000, 190):
+        plan = AdditiveClassifier(budget, schema=schema, knots=3, mechanism="objective").plan(n_rows)
+        strength = n_rows / noise_on_a_weight(plan)
+        expected = 6 if strength >= 100.0 else 3 if strength >= 60.0 else 0
+        found = knots_of(AdditiveClassifier(budget, schema=schema).chosen_schema(n_rows))["age"]
+        # A plan with another number of knots, or with a centre, has nearly the same noise.
+        assert found == expected or any(0.97 * edge < strength < 1.03 * edge for edge in (60.0, 100.0))
+        seen.add(found)
+    assert seen == {0, 3, 6}
+    soil = {"soil": {"categories": [f"s{i}" for i in range(40)]}, "area": {"categories": list("abcd")}}
+    of_numbers = Schema({f"x{i}": {"low": 0, "high": 99} for i in range(10)} | soil)
+    assert knots_of(AdditiveClassifier(budget, schema=of_numbers).chosen_schema(500))["x0"] == 3
 
 
 PRICES = Schema(

@@ -125,8 +125,7 @@ class EffectsDisplay(Display):
             effect.name: effect for effect in effects.with_bands(level) if len(effect.columns) == 1 and effect.label == label
         }
         outcome = effects.outcome if label is None else f"{effects.unit} of class {label}"
-        display = cls((by_name[name] for name in wanted), outcome=outcome, level=level)
-        return display.plot(ax=ax)
+        return cls((by_name[name] for name in wanted), outcome=outcome, level=level).plot(ax=ax)
 
     def _drawn(self, ax: Any) -> list[Any]:
         return draw_effects([(Pen(), self.effects)], self.outcome, self.level, ax)[1]
@@ -270,8 +269,7 @@ class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
             described = with_choices_of(described, fitted_to.encoder.schema, interactions=takes_all)
             if takes_all:
                 return described
-        n_rows_is_public = Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE
-        public_count = count if n_rows_is_public else None
+        public_count = count if Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE else None
         # Monotone curves, and penalties that know knots, are for curves alone.
         may_bend = not checked_monotone(self.monotone, described) and getattr(self, "penalty", None) is None
         curves = with_chosen_knots(described, self._settings_of_choice, public_count, may_bend=may_bend)

@@ -35,13 +35,7 @@ from confide.models.model import Link, ReleasedModel
 from confide.parameters import checked, checked_choice
 from confide.privacy.budgets import Neighbours
 from confide.privacy.sufficient_statistics import StatisticsPlan
-from confide.training.auto_loss import (
-    MECHANISMS_OF_LEAST_SQUARES,
-    count_losses,
-    is_automatic,
-    squared_error,
-    squared_losses,
-)
+from confide.training.auto_loss import MECHANISMS_OF_LEAST_SQUARES, count_losses, is_automatic, squared_error, squared_losses
 from confide.training.plan import AnyPlan, make_plan
 from confide.training.settings import ScoreLoss, SquaredError
 

@@ -14,12 +14,7 @@ from confide.erm.row_bounds import BallBound, RowBound
 from confide.errors import ParameterError, as_float, checked_count
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.linear_model import NamesOfColumns
-from confide.estimators.parameters import (
-    IntervalsParameter,
-    PenaltyParameter,
-    StraightLineParameters,
-    estimator,
-)
+from confide.estimators.parameters import IntervalsParameter, PenaltyParameter, StraightLineParameters, estimator
 from confide.features.encoder import Encoder
 from confide.features.forms import PublicMap
 from confide.features.fourier import CurvesAndFeatures, FourierMap

@@ -231,12 +231,7 @@ class Alternatives:
 
     @classmethod
     def of(
-        cls,
-        model: PrivateLinearModel,
-        decided: Plan,
-        rows: int | None,
-        features: int | None,
-        guesses: dict[str, Any] | None,
+        cls, model: PrivateLinearModel, decided: Plan, rows: int | None, features: int | None, guesses: dict[str, Any] | None
     ) -> Alternatives:
         """The alternatives to the plan of a model.
 
@@ -333,7 +328,7 @@ class Verdict:
     ----------
     error : sentences on the expected error, or on why it is not known
     columns : a sentence on columns whose levels the noise hides; empty if nothing is known of them
-    rows : a sentence on whether there are enough rows
+    rows : a sentence on whether there are enough rows; where there are not, and an error is forecast, one on twice as many
     level : "enough", "few", "too few", "wasted" or "unknown": whether there are enough rows. A budget is wasted on rows of
         which the noise hides all; `confide fit` and `confide run` then refuse to charge it
     rare_columns : names of the columns that `columns` counts
@@ -405,8 +400,7 @@ def verdict_of(
     designs = None if error is not None else _DESIGNS_OF_A_GUESS
     given: dict[str, Any] = {"n_rows": n_rows, "n_features": n_features, "positive_rate": positive_rate}
     simulated: Callable[..., Forecast] = partial(simulate, **given, n_designs=designs)
-    forecast: Forecast | None = None
-    why = ""
+    forecast, why = None, ""
     if with_forecast:
         try:
             forecast = simulated(estimator, error=error)
@@ -425,6 +419,8 @@ def verdict_of(
         if error is None:
             said = f"{name}: {range_}, if it were {without} without privacy, which is a mere guess: --error takes yours."
         said += f" {constant_answer(forecast, is_given=positive_rate is not None)}"
+        if level in (FEW, TOO_FEW):
+            rows += _with_twice_the_rows(estimator, n_rows, partial(simulated, error=error))
         better = with_delta(estimator, forecast, simulated)
         if better is not None:
             name, range_, _ = in_words(better)
@@ -434,6 +430,16 @@ def verdict_of(
                 f"charge if its limit has a delta."
             )
     return Verdict(said, columns, rows, level, rare, forecast, weights, delta, classes)
+
+
+def _with_twice_the_rows(estimator: Any, n_rows: int | None, simulated: Callable[..., Forecast]) -> str:
+    """The sentence on what the same fit to twice as many rows would bring."""
+    bounds = estimator.n_rows_bounds
+    more = estimator if bounds is None else estimator_with(estimator, n_rows_bounds=tuple(2 * bound for bound in bounds))
+    with suppress(ParameterError):
+        name, range_, _ = in_words(simulated(more, n_rows=None if n_rows is None else 2 * n_rows))
+        return f" With twice as many rows: {name[0].lower()}{name[1:]} {range_}."
+    return ""
 
 
 def where_the_budget_goes(plan: Any) -> tuple[tuple[str, float], ...]:

@@ -29,7 +29,10 @@ _LEAST_STRENGTH = {12: 10_000.0, 6: 150.0, 3: 100.0}
 """A number of knots is taken if there are so many rows for each unit of noise on a weight. Compared by
 benchmarks/automatic_knots.py, as are the constants below."""
 _STRENGTH_OF_CHEAP = {12: 10_000.0, 6: 100.0, 3: 0.0}
-"""The same where the knots cost little."""
+"""The same where the knots cost little, in a table of numbers (`is_of_numbers`)."""
+_STRENGTH_OF_MIXED = _STRENGTH_OF_CHEAP | {3: 60.0}
+"""The same in every other table, whose categories gain nothing by knots and pay for their noise: small tables with many
+categories err less often with straight lines (benchmarks/notes/which_knots_of_small_tables.md)."""
 _LEAST_OF_STRAIGHT = 0.5
 """A number of knots is not tried if straight lines have less than this share of the strength that it needs. Strength with
 knots is seldom much larger than with straight lines, and a plan takes time."""
@@ -116,9 +119,8 @@ def with_chosen_knots(
         made = with_even_knots(schema, number)
         encoder = Encoder(made)
         settings = settings_of(encoder)
-        minimised = settings.minimised
-        of_margins = getattr(minimised, "score_size", 1.0) is None
-        is_open = isinstance(minimised, ScoreLoss) and settings.mechanism == "auto"
+        of_margins = getattr(settings.minimised, "score_size", 1.0) is None
+        is_open = isinstance(settings.minimised, ScoreLoss) and settings.mechanism == "auto"
         if of_margins and is_open and settings.score_loss.loss.constants.n_outputs == 1:
             # Numbers of knots were compared for two classes without noisy gradients.
             settings = replace(settings, mechanism="objective")
@@ -141,18 +143,19 @@ def with_chosen_knots(
     lines, of_lines, signal_of_lines, _ = straight
     beside, scale = next(((k, scale) for least, k, scale in _BESIDE if of_lines >= least), (0, 1.0))
     asked = settings_of(Encoder(lines))
+    of_cheap = _STRENGTH_OF_CHEAP if is_of_numbers(schema) else _STRENGTH_OF_MIXED
     by_itself = all(interaction.is_curve or interaction.knots is not None for interaction in schema.interact)
     bends = may_bend and by_itself and not asked.has_intervals and getattr(asked.minimised, "score_size", 1.0) is not None
     for number in NUMBERS_OF_KNOTS:
         if bends and number < max(NUMBERS_OF_KNOTS):
             return _beside(schema, lines, beside, scale)
-        if of_lines < _LEAST_OF_STRAIGHT * _STRENGTH_OF_CHEAP[number] or (curves := tried(number)) is None:
+        if of_lines < _LEAST_OF_STRAIGHT * of_cheap[number] or (curves := tried(number)) is None:
             continue
         made, strength, signal, of_numbers = curves
         is_cheap = signal >= _CHEAP * signal_of_lines
         if is_cheap and of_numbers < _LEAST_OF_NUMBERS:
             continue
-        if strength >= (_STRENGTH_OF_CHEAP if is_cheap else _LEAST_STRENGTH)[number]:
+        if strength >= (of_cheap if is_cheap else _LEAST_STRENGTH)[number]:
             return made
     return lines
 
@@ -313,8 +316,7 @@ def features_pay(plan: AnyPlan, schema: Schema) -> bool:
 
 def is_of_numbers(schema: Schema) -> bool:
     """Whether most columns are numbers."""
-    numbers = sum(column.is_number for column in schema.columns)
-    return numbers >= LEAST_SHARE_OF_NUMBERS * len(schema.columns)
+    return sum(column.is_number for column in schema.columns) >= LEAST_SHARE_OF_NUMBERS * len(schema.columns)
 
 
 # Which interactions an additive model has: from public facts alone, written out in its schema.
