@@ -96,6 +96,10 @@ SIZES: dict[str, dict[str, tuple[Any, ...]]] = {
         "_PART_OF_SAMPLE": (1,),
         "_WEIGHTS_PER_PROBLEM": (0, 10**6),
         "_FEW_PROBLEMS": (0,),
+        "_MADE_ROWS_PER_WEIGHT": (1,),
+        "_PART_OF_MADE_ROWS": (1,),
+        "_ROWS_WITH_ERRORS": (16,),
+        "_MOST_WEIGHTS_OF_MADE_ROWS": (0,),
     },
     "solvers.scaled_lbfgs": {"_MOST_OTHERS": (0,), "_SAMPLED_SHARE": (2,), "_FEW_ROWS": (16,), "_DENSE_ROWS": (4,)},
 }
@@ -179,6 +183,9 @@ NO_SIZES: dict[str, dict[str, str]] = {
         "_MOST_SLOW_STEPS": "steps",
         "_MOST_STEPS_OF_A_HINGE": "steps",
         "_MOST_SLOW_STEPS_OF_A_HINGE": "steps",
+        "_CLOSE_ON_MADE_ROWS": "accuracy",
+        "_MOST_STEPS_ON_MADE_ROWS": "steps",
+        "_PAIRS_ON_MADE_ROWS": "steps",
     },
     "solvers.scaled_lbfgs": {"_CLOSE_ON_THE_WAY": "accuracy", "_MOST_STEPS_ON_THE_WAY": "steps"},
 }

@@ -83,9 +83,11 @@ def test_squared_errors_have_no_intervals():
         AdditiveRegressor(8.0, bounds=(-1, 1), target_bound=1.0, loss="squared", inference_share=0.3).fit(X, Y)
 
 
-def test_effects_of_random_features_are_refused_in_words():
-    """Also where a schema is given."""
-    model = AdditiveClassifier(1.0, bounds=(-1, 1), interactions="all").fit(X, Y)
+def test_effects_of_named_interactions_beside_random_features_are_refused_in_words():
+    """The features depend on products of columns, whose angles do not add up column by column."""
+    features = {"number": 50, "length_scale": 1.0}
+    schema = Schema({name: {"low": -1, "high": 1} for name in "ab"}, interact=[["a", "b"]], random_features=features)
+    model = AdditiveClassifier(1.0, schema=schema).fit(pd.DataFrame(X[:, :2], columns=[*"ab"]), Y)
     with pytest.raises(ParameterError, match="random features"):
         _ = model.effects_
 

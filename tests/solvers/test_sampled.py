@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.data.arrays import ArrayBlocks, MappedBlocks, MemorySource
 from confide.erm.losses import HuberHinge, LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
-from confide.solvers import sampled
+from confide.features.fourier import CurvesAndFeatures, FourierMap
+from confide.solvers import cheap_gradients, sampled
 from confide.solvers.fallback import NewtonThenFallback
 from confide.solvers.lbfgs import LimitedMemory, Stage
 from confide.solvers.newton import Newton
-from confide.solvers.sampled import Metric, SampledNewton, _sampled_rows, without_chance
+from confide.solvers.sampled import Metric, SampledNewton, _sampled_rows, solved_over_made_rows, without_chance
 from tests.solvers.problems import LOSSES, CountingSource, objective
 
 
@@ -221,3 +222,46 @@ def test_many_independent_columns_take_few_passes(monkeypatch):
     with_chance_off = solved()
     monkeypatch.setattr(sampled, "without_chance", lambda hessian, _: hessian)
     assert with_chance_off < 0.7 * solved()
+
+
+def over_made_rows(n_features=300, joint=False):
+    """An objective over rows that a map makes anew in each pass, with 304 weights."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(6000, 3)) * 0.5
+    labels = np.where(rows[:, 0] * rows[:, 1] > 0.0, 1, -1).astype(np.int8)
+    blocks = MappedBlocks(ArrayBlocks(rows), CurvesAndFeatures(FourierMap(3, n_features), 1.0, 1.0))
+    loss = HuberHinge(0.01) if joint else LogisticLoss()
+    return Objective(MemorySource(blocks, labels), loss, BallBound(1.2), 0.7, 3.0, rng.normal(size=(1, n_features + 4)))
+
+
+def test_over_rows_that_are_made_anew_few_passes_make_them_again(monkeypatch):
+    """The rows are made once, and steps are taken over what is kept; the last gradient is the exact one."""
+    objective, made = over_made_rows(), []
+    transform = CurvesAndFeatures.transform
+    monkeypatch.setattr(CurvesAndFeatures, "transform", lambda self, rows: made.append(len(rows)) or transform(self, rows))
+    solution = solved_over_made_rows(objective, np.zeros((1, 304)), 1e-6)
+    assert sum(made) <= 5 * 6000 + 1000
+    norm = np.linalg.norm(objective.replaced().gradients(solution.weights))
+    assert norm <= 1e-6
+    np.testing.assert_allclose(norm, solution.gradient_norm[0], rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "change", ["no tolerance", "two problems", "few weights", "a joint", "an array", "much memory", "no metric"]
+)
+def test_other_problems_are_not_solved_over_made_rows(monkeypatch, change):
+    objective, tolerance = over_made_rows(100 if change == "few weights" else 300, change == "a joint"), 1e-6
+    start = np.zeros_like(objective.linear)
+    if change == "no tolerance":
+        tolerance = 0.0
+    elif change == "two problems":
+        start = np.zeros((2, 304))
+        objective = objective.replaced(linear=start)
+    elif change == "an array":
+        rows = objective.source.blocks.block(0, 6000)
+        objective = objective.replaced(source=MemorySource(ArrayBlocks(rows), objective.source.labels))
+    elif change == "much memory":
+        monkeypatch.setattr(cheap_gradients, "_MADE_BYTES", 4 * 6000 * 303 - 1)
+    elif change == "no metric":
+        monkeypatch.setattr(Metric, "of", lambda hessian: None)
+    assert solved_over_made_rows(objective, start, tolerance) is None

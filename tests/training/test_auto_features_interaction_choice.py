@@ -6,15 +6,17 @@ import math
 
 import pytest
 
-from confide import AdditiveClassifier, AdditiveRegressor, ApproxDP, ParameterError, Schema, SchemaError
+from confide import AdditiveClassifier, AdditiveRegressor, ApproxDP, ParameterError, Schema, SchemaError, Smooth
 from confide.features.encoder import Encoder
 from confide.features.fourier import RandomFeatures
 from confide.features.schema import Interaction
+from confide.privacy.gaussian import ideal_mu
 from confide.training.alpha import usual_norm
 from confide.training.auto_features import (
     KNOTS_WITH_FEATURES,
+    LEAST_FEATURES,
+    MOST_FEATURES,
     MOST_PRODUCTS,
-    NUMBERS_OF_FEATURES,
     with_interactions,
     with_pairs,
 )
@@ -98,13 +100,25 @@ def test_all_interactions_are_random_features_whose_number_follows_the_law_of_th
     """Fewer under Laplace noise. Length scale and norm follow from the columns; a second choice changes nothing."""
     made = chosen("all", budget=budget)
     features = made.random_features
-    assert features.number == NUMBERS_OF_FEATURES[law]
+    assert features.number == MOST_FEATURES[law]
     norm = usual_norm(Encoder(SCHEMA).row_bound, 0.0)
     assert features.norm == pytest.approx({"gaussian": 1.15, "laplace": 0.8}[law] * norm, abs=0.01)
     assert features.length_scale == pytest.approx(0.5 * 6**0.4, abs=0.01)
     assert chosen("all", schema=made, budget=budget) == made
     own = Schema(SCHEMA.columns, random_features=RandomFeatures(10, 1.0))
     assert chosen("all", schema=own).random_features == own.random_features
+
+
+def test_the_number_of_features_follows_from_rows_and_noise():
+    """Half of the rows for each unit of noise, here rows times the ideal mu, in whole hundreds, within both limits."""
+    budget = ApproxDP(1.0, 1e-5)
+    for n_rows in (100, 5000, 10_000, 12_000, 10**6):
+        more = {"neighbours": "add-or-remove-one", "n_rows_bounds": (n_rows, n_rows + 100)}
+        found = chosen("all", None, budget=budget, **more).random_features.number
+        expected = min(max(n_rows * ideal_mu(budget) / 2.0, LEAST_FEATURES), MOST_FEATURES["gaussian"])
+        assert abs(found - expected) <= 100 + 0.08 * expected, n_rows
+        assert found % 100 == 0
+        assert LEAST_FEATURES <= found <= MOST_FEATURES["gaussian"]
 
 
 @pytest.mark.parametrize("n_rows", [10, 10**7])
@@ -117,7 +131,7 @@ def test_random_features_come_with_a_fixed_number_of_knots(n_rows):
 
 def test_auto_takes_random_features_where_numbers_prevail_and_noise_is_small():
     """More rows and a larger budget never take them away, and both ends are reached."""
-    by_rows = [chosen("auto", 10**power).random_features is not None for power in range(2, 8)]
+    by_rows = [chosen("auto", 10**n, ApproxDP(1.0, 1e-5)).random_features is not None for n in range(2, 8)]
     by_budget = [chosen("auto", budget=ApproxDP(10.0**power, 1e-5)).random_features is not None for power in range(-3, 2)]
     for found in (by_rows, by_budget):
         assert found == sorted(found)
@@ -140,8 +154,60 @@ def test_auto_keeps_what_the_schema_says_and_takes_none_with_intervals():
 def test_a_regression_chooses_too():
     """By the same rule."""
     model = AdditiveRegressor(ApproxDP(4.0, 1e-5), schema=SCHEMA, target_bound=1.0, interactions="auto")
-    assert model.chosen_schema(10**6).random_features.number == NUMBERS_OF_FEATURES["gaussian"]
+    assert model.chosen_schema(10**6).random_features.number == MOST_FEATURES["gaussian"]
     assert model.chosen_schema(1000).random_features is None
+
+
+def by_rows(model, least, most):
+    """The least number of rows, within 3%, at which a model has random features."""
+    while most > 1.03 * least:
+        middle = int(math.sqrt(least * most))
+        has_features = model.chosen_schema(middle).random_features is not None
+        least, most = (least, middle) if has_features else (middle, most)
+    return most
+
+
+def test_a_regression_has_random_features_from_some_thousand_rows_in_all_on():
+    """Two thousand for each unit of noise, however few columns there are; a classifier asks for 200 for each column."""
+    schema = Schema({"a": {"low": 0, "high": 1}, "b": {"low": 0, "high": 1}})
+    budget, found = ApproxDP(1.0, 1e-5), {}
+    more = {"schema": schema, "interactions": "auto"}
+    for name, model in (
+        ("regression", AdditiveRegressor(budget, target_bound=1.0, **more)),
+        ("classes", AdditiveClassifier(budget, **more)),
+    ):
+        found[name] = by_rows(model, 100, 10**6) * ideal_mu(budget) / 2.0
+    assert found["regression"] == pytest.approx(2000.0, rel=0.35)
+    assert found["classes"] == pytest.approx(400.0, rel=0.35)
+
+
+def test_laplace_noise_asks_for_four_numbers_in_five_columns():
+    """Gaussian noise for two in three."""
+    for n_numbers, budgets in ((4, [4.0, ApproxDP(4.0, 1e-5)]), (3, [ApproxDP(4.0, 1e-5)])):
+        columns = [*Schema(NUMBERS).columns[:n_numbers], *Schema({"job": JOB}).columns]
+        for budget in (4.0, ApproxDP(4.0, 1e-5)):
+            has_features = chosen("auto", 10**6, budget, Schema(columns)).random_features is not None
+            assert has_features == (budget in budgets), (n_numbers, budget)
+
+
+OTHERS = {
+    "counts": (AdditiveRegressor, {"target_bound": 9.0, "loss": "poisson"}),
+    "squared errors": (AdditiveRegressor, {"target_bound": 9.0, "loss": "squared"}),
+    "monotone effects": (AdditiveClassifier, {"monotone": {"x0": "up"}}),
+    "a penalty": (AdditiveClassifier, {"penalty": {"x0": Smooth()}}),
+    "three classes": (AdditiveClassifier, {"classes": ["a", "b", "c"]}),
+    "intervals": (AdditiveClassifier, {"inference_share": 0.3}),
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_auto_takes_none_where_features_were_not_compared(kind):
+    """However many rows there are."""
+    estimator, more = OTHERS[kind]
+    schema = Schema(NUMBERS)
+    assert AdditiveClassifier(ApproxDP(4.0, 1e-5), schema=schema, interactions="auto").chosen_schema(10**6) != schema
+    model = estimator(ApproxDP(4.0, 1e-5), schema=schema, interactions="auto", **more)
+    assert model.chosen_schema(10**6) == schema
 
 
 WRONG = {

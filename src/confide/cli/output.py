@@ -327,6 +327,8 @@ def blocks_of_effects(model: Any) -> Iterator[Block]:
         name = effect.name if effect.label is None else f"{effect.label}: {effect.name}"
         rows.append((name, sparkline(effect, limits), *extremes(effect)))
     yield table(("column", "curve", "least at", "largest at"), rows, words=("curve",))
+    if effects.words_of_interactions:
+        yield text(effects.words_of_interactions)
     if not has_intervals(model):
         yield text("The noise alone may make such effects, above all for levels and stretches that few rows have.")
 

@@ -15,11 +15,12 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import compress, product
+from itertools import combinations, compress, product
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from confide.array_types import Array
 from confide.errors import ParameterError, as_float, is_label, is_text
@@ -27,6 +28,7 @@ from confide.features.canonical_labels import canonical_label, is_missing
 from confide.features.codes import ColumnEncoding
 from confide.features.columns import Column, NumberColumn, shown_number, with_unit
 from confide.features.encoder import Encoder
+from confide.features.fourier import CurvesAndFeatures
 from confide.inference.debiased import with_known_zeros
 from confide.inference.intervals import Evidence, JointUncertainty, checked_level, known_scores
 from confide.inference.rates import Interval, json_form
@@ -73,8 +75,8 @@ class Points:
     weights: Array
 
     @classmethod
-    def of(cls, encodings: Iterable[ColumnEncoding]) -> Points:
-        """The points of a column from its encodings: their knots together, if they have different ones."""
+    def of(cls, encodings: Iterable[ColumnEncoding], steps: int = 1) -> Points:
+        """The points of a column from its encodings: their knots together, and the ends of so many steps between them."""
         encodings = tuple(encodings)
         first = encodings[0]
         if not first.is_number:
@@ -85,6 +87,12 @@ class Points:
         column, columns = first.column, [encoding.column for encoding in encodings if encoding.is_number]
         numbers = sorted({end for one in columns for end in one.knots_with_bounds or (one.low, one.high)})
         positions = column.stretched(np.array(numbers, dtype=np.float64))
+        if steps > 1:
+            places = np.arange(steps * (len(numbers) - 1) + 1)
+            positions = np.interp(places / steps, places[: len(numbers)], positions)
+            between = column.numbers_at(0.5 * (positions + 1.0)).tolist()
+            between[::steps] = numbers
+            numbers = between
         lengths = np.diff(positions)
         # The trapezoid rule: half of each interval belongs to each of its ends.
         weights = (np.append(lengths, 0.0) + np.insert(lengths, 0, 0.0)) / (2.0 * lengths.sum())
@@ -216,21 +224,26 @@ class Term:
     effects: Array
 
 
-def decomposition(encoder: Encoder, weights: Array) -> tuple[Array, tuple[Term, ...]]:
-    """The effects of vectors of weights (n_features, vectors) of the encoded columns.
+def decomposition(encoder: Encoder, weights: Array, appended: Any = None) -> tuple[Array, tuple[Term, ...]]:
+    """The effects of vectors of weights (n_features, vectors) of the encoded columns, and of the features after them.
 
     Returns
     -------
     constant : (vectors of weights,), to be added to the intercept
-    terms : those of single columns first, in the order of the schema
+    terms : those of single columns first, in the order of the schema; of random features, the strongest pairs of columns
     """
-    points = points_of(encoder)
+    points, n_columns = points_of(encoder, appended), encoder.n_features
 
     def part_of(name: str, keeps: bool, effects: Array, axis: int) -> Array:
         mean = np.expand_dims(np.tensordot(points[name].weights, effects, axes=(0, axis)), axis)
         return effects - mean if keeps else mean
 
-    constant, parts = _parts_by_columns(encoder, points, weights, np.zeros(weights.shape[1]), part_of)
+    constant, parts = _parts_by_columns(encoder, points, weights[:n_columns], np.zeros(weights.shape[1]), part_of)
+    if appended is not None:
+        features = _SumOfFeatures.of(encoder, points, appended, weights[n_columns:])
+        constant = constant + features.part(())[0]
+        parts |= {(name,): parts[(name,)] + features.part((name,)) for name in points}
+        parts |= features.strongest_pairs()
     return constant, tuple(Term(key, tuple(points[name] for name in key), part) for key, part in parts.items())
 
 
@@ -266,13 +279,14 @@ def members_of_groups(encoder: Encoder) -> list[tuple[str, ...]]:
     return [*((name,) for name in schema.names_of_codes), *(interaction.columns for interaction in schema.interact)]
 
 
-def points_of(encoder: Encoder) -> dict[str, Points]:
-    """The points of each column, with the knots that it has by itself and in interactions."""
+def points_of(encoder: Encoder, appended: Any = None) -> dict[str, Points]:
+    """The points of each column, with the knots that it has by itself and in interactions; more beside random features."""
     encodings: dict[str, list[ColumnEncoding]] = {name: [] for name in encoder.schema.column_names}
     for members, factors in zip(members_of_groups(encoder), encoder.factors, strict=True):
         for name, encoding in zip(members, factors, strict=True):
             encodings[name].append(encoding)
-    return {name: Points.of(encoding) for name, encoding in encodings.items()}
+    steps = 1 if appended is None else _STEPS_BETWEEN_KNOTS
+    return {name: Points.of(encoding, steps) for name, encoding in encodings.items()}
 
 
 def effects_of_groups(
@@ -292,6 +306,87 @@ def effects_of_groups(
             effects = np.moveaxis(points[name].effects(factor, np.moveaxis(effects, axis, 0)), 0, axis)
         in_order = np.argsort(places).tolist()
         yield tuple(members[i] for i in in_order), effects.transpose(*in_order, len(in_order))
+
+
+# What random features beside the encoded columns add to a score: the real part of a sum of c exp(i w . x) over frequencies
+# w. The angle w . x is a sum of angles, one for each column, so exp(i w . x) is a product of one factor for each column.
+#
+# Over independent columns, each at its points with their weights, the mean of a product is the product of the means. So
+# everything has a closed form: the part that belongs to some columns has, for each frequency, the factors of these columns
+# less their means, times the means of the other columns; and the mean square of the sum needs one matrix for each column.
+
+_STEPS_BETWEEN_KNOTS = 4
+"""Between two knots a function of an angle bends, and is given at three values."""
+_MOST_PAIRS = 2
+"""So many pairs of columns are given by themselves."""
+_Complex: TypeAlias = NDArray[np.complex128]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SumOfFeatures:
+    """The sum, for vectors of weights.
+
+    Attributes
+    ----------
+    points : of each column
+    factors : (n_points, frequencies), the factors of each column at its points
+    sizes : (frequencies, vectors), the complex numbers c
+    """
+
+    points: dict[str, Points]
+    factors: dict[str, _Complex]
+    sizes: _Complex
+
+    @classmethod
+    def of(cls, encoder: Encoder, points: dict[str, Points], appended: CurvesAndFeatures, weights: Array) -> Self:
+        """Of the weights (features, vectors): those of cosines first, then those of sines."""
+        frequencies, (cosines, sines) = appended.features.frequencies, np.split(weights, 2)
+        angles: dict[str, Any] = dict.fromkeys(points, 0.0)
+        for (name,), more in effects_of_groups(encoder, points, frequencies.T):
+            angles[name] = angles[name] + more
+        sizes = np.asarray(appended.feature_norm / math.sqrt(len(frequencies)) * (cosines - 1j * sines), np.complex128)
+        return cls(points, {name: np.exp(1j * angle) for name, angle in angles.items()}, sizes)
+
+    def _mean(self, name: str) -> Any:
+        return self.points[name].weights @ self.factors[name]
+
+    def part(self, names: tuple[str, ...]) -> Array:
+        """(points of the first column, ..., vectors): the part that belongs to these columns; (1, vectors) for none."""
+        made: Any = np.ones((1, len(self.sizes)))
+        for name in self.points:
+            if name not in names:
+                made = made * self._mean(name)
+        for name in names:
+            own = self.factors[name] - self._mean(name)
+            made = (made[:, None] * own).reshape(-1, len(self.sizes))
+        shape = [len(self.points[name].weights) for name in names] or [1]
+        return np.asarray((made @ self.sizes).real.reshape(*shape, -1))
+
+    def variances(self) -> Array:
+        """(vectors,): of the sum, over independent columns."""
+        alike: Any = 1.0
+        opposite: Any = 1.0
+        for name, factors in self.factors.items():
+            weighted = self.points[name].weights[:, None] * factors
+            alike, opposite = alike * (factors.T @ weighted), opposite * (factors.conj().T @ weighted)
+        squares = (self.sizes * (alike @ self.sizes) + self.sizes.conj() * (opposite @ self.sizes)).real.sum(axis=0)
+        return np.asarray(0.5 * squares - self.part(())[0] ** 2)
+
+    def strongest_pairs(self) -> dict[tuple[str, ...], Array]:
+        """The parts of the pairs of columns with the largest variance, summed over vectors."""
+        terms = [
+            Term(pair, tuple(self.points[name] for name in pair), self.part(pair)) for pair in combinations(self.points, 2)
+        ]
+        strongest = sorted(terms, key=lambda term: -float(variances_of(term).sum()))[:_MOST_PAIRS]
+        return {term.columns: term.effects for term in terms if term in strongest}
+
+
+def variances_of(term: Term) -> Array:
+    """(vectors,): the variance of effects of mean 0, over independent columns with the weights of their points."""
+    squares = np.square(term.effects)
+    for points in term.points:
+        squares = np.tensordot(points.weights, squares, axes=(0, 0))
+    return np.asarray(squares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -438,10 +533,10 @@ class Effects:
     minus_mean_over_classes: bool = False
 
     def __post_init__(self) -> None:
-        if self.released.fourier is not None:
+        if self.released.fourier is not None and not has_effects(self.released):
             raise ParameterError(
-                "a model with random features (interactions='all', a kernel) has no effects of columns: the features depend "
-                "on all columns together. Fit without them to see effects."
+                "a model of a kernel, or with named interactions beside random features, has no effects of columns: the "
+                "features depend on all columns together. Fit without them to see effects."
             )
         if not has_effects(self.released):
             raise ParameterError(
@@ -481,12 +576,31 @@ class Effects:
     @property
     def shortens_rows(self) -> bool:
         """Whether long encoded rows are clipped before they are scored. The effects are those of rows that are not."""
-        return self.released.scoring.row_bound != self.encoder.row_bound
+        return self.released.scoring.row_bound != (self.released.fourier or self.encoder).row_bound
+
+    @cached_property
+    def _weights(self) -> Array:
+        """(weights, scores), in favour of the class that is shown."""
+        weights = self._sign * self.released.scoring.coef
+        return np.asarray((weights - self._subtracted(weights)).T)
 
     @cached_property
     def _decomposition(self) -> tuple[Array, tuple[Term, ...]]:
-        weights = self._sign * self.released.scoring.coef
-        return decomposition(self.encoder, (weights - self._subtracted(weights)).T)
+        return decomposition(self.encoder, self._weights, self.released.fourier)
+
+    @cached_property
+    def share_of_interactions(self) -> float:
+        """The part of the variance of scores that effects of single columns leave, over independent columns."""
+        alone = sum(float(variances_of(term).sum()) for term in self.terms if len(term.columns) == 1)
+        more = sum(float(variances_of(term).sum()) for term in self.terms if len(term.columns) > 1)
+        if isinstance(self.released.fourier, CurvesAndFeatures):
+            points = points_of(self.encoder, self.released.fourier)
+            features = _SumOfFeatures.of(
+                self.encoder, points, self.released.fourier, self._weights[self.encoder.n_features :]
+            )
+            alone_of_features = [Term((name,), (points[name],), features.part((name,))) for name in points]
+            more = float(features.variances().sum() - sum(variances_of(term).sum() for term in alone_of_features))
+        return max(0.0, more) / (alone + more) if alone + more > 0.0 else 0.0
 
     @cached_property
     def intercepts(self) -> Array:
@@ -501,6 +615,17 @@ class Effects:
         evidence = self.released.evidence
         known = known_scores(evidence) if isinstance(evidence, Evidence) else np.zeros(len(numbers), bool)
         return numbers[known if known.sum() >= 2 else ...].mean(axis=0)
+
+    @property
+    def words_of_interactions(self) -> str:
+        """What is said of random features beside the effects; empty without them."""
+        if self.released.fourier is None:
+            return ""
+        return (
+            f"The effect of a column is its mean over all other columns, each spread evenly over its scale or its levels. "
+            f"What columns add together beyond that makes up {self.share_of_interactions:.0%} of the variance of scores "
+            f"there; of it the {_MOST_PAIRS} strongest pairs of columns are given."
+        )
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
@@ -603,7 +728,13 @@ class Effects:
             for value in effect.values
         ]
         columns = [*(["class"] if len(self.labels) > 1 else []), "column", *names]
-        return pd.DataFrame(lines, columns=columns)
+        frame = pd.DataFrame(lines, columns=columns)
+        frame.attrs |= self._of_interactions
+        return frame
+
+    @property
+    def _of_interactions(self) -> dict[str, Any]:
+        return {} if self.released.fourier is None else {"share_of_interactions": self.share_of_interactions}
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """A JSON form. What the noise hides is None."""
@@ -611,6 +742,7 @@ class Effects:
         return {
             "outcome": self.outcome,
             "level": level,
+            **self._of_interactions,
             "intercept": {str(label): value for label, value in zip(self.labels, self.intercepts.tolist(), strict=True)}
             if len(self.labels) > 1
             else float(self.intercepts[0]),
@@ -626,8 +758,11 @@ class Effects:
 
 
 def has_effects(released: ReleasedModel) -> bool:
-    """Whether the weights of a released model are those of columns of a schema."""
-    return released.encoder is not None and released.fourier is None
+    """Whether the weights of a released model are those of columns of a schema, with random features beside them or not."""
+    if released.encoder is None or released.fourier is None:
+        return released.encoder is not None
+    alone = all(len(interaction.columns) == 1 for interaction in released.encoder.schema.interact)
+    return isinstance(released.fourier, CurvesAndFeatures) and alone
 
 
 def _shown_places(term: Term) -> list[int]:

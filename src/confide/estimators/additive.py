@@ -153,6 +153,11 @@ class ColumnEffects:
         without a target in the schema `classes_[1]`. For a curve the mean over the column's own scale is 0 (by the trapezoid
         rule). For a category the plain mean over its levels is 0. What an interaction adds has mean 0 along each of its
         columns, by the same weights. With softmax, the mean over classes is subtracted from effects.
+
+        With random features of all columns, the effect of a column is its mean over all other columns, as if they were
+        independent and had these weights. It bends between knots, and is given at three values between two of them, too. Of
+        interactions, the frame has the two strongest pairs; `effects_.attrs["share_of_interactions"]` is the part of the
+        variance of scores, over such columns, that all interactions make up.
         """
         return effects_of(self).to_frame()
 
@@ -263,16 +268,19 @@ class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
         described = schema if is_automatic(self.knots) else with_knots(schema, _checked_knots(self.knots, schema))
         refuse_too_many(described)
         prior = self._given_prior()
-        fitted_to = None if prior is None else prior.fitted_to
+        fitted_to, takes_all = None if prior is None else prior.fitted_to, is_automatic(self.interactions)
         if fitted_to is not None and fitted_to.encoder is not None:
-            takes_all = is_automatic(self.interactions)
             described = with_choices_of(described, fitted_to.encoder.schema, interactions=takes_all)
             if takes_all:
                 return described
         public_count = count if Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE else None
         # Monotone curves, and penalties that know knots, are for curves alone.
-        may_bend = not checked_monotone(self.monotone, described) and getattr(self, "penalty", None) is None
-        curves = with_chosen_knots(described, self._settings_of_choice, public_count, may_bend=may_bend)
+        is_plain = not checked_monotone(self.monotone, described) and getattr(self, "penalty", None) is None
+        curves = with_chosen_knots(described, self._settings_of_choice, public_count, may_bend=is_plain)
+        # Random features were compared for two classes, and the weights of a prior are those of its own columns.
+        domain = getattr(self._target(Encoder(described)), "domain", None) or ()
+        if takes_all and not (is_plain and prior is None and len(domain) <= 2):
+            return curves
         return with_interactions(described, curves, self.interactions, self._settings_of_choice, public_count)
 
     def _settings_of_choice(self, encoder: Encoder) -> Settings:

@@ -356,11 +356,11 @@ def has_curves(model: Any) -> bool:
 
 def main_findings(model: Any, level: float, adjust: str | None = None, *, whole: bool = False) -> list[Block]:
     """What the model says, in the part that is signed: as much as fits there, or `whole`, all that can be said in tables."""
-    if released_model(model).fourier is not None:
+    if released_model(model).fourier is not None and (whole or not has_curves(model)):
         return [
             text(
                 "The model works with random features of all columns together. Single features mean nothing by themselves, "
-                "so no coefficients and no effects of columns are shown."
+                "so no coefficients are shown."
             )
         ]
     return _main_effects(model, level) if has_curves(model) and not whole else _coefficients(model, level, adjust, whole)
@@ -415,13 +415,14 @@ def _main_effects(model: Any, level: float) -> list[Block]:
 
 def _words_of_effects(model: Any, effects: Any, shown: Sequence[Effect], level: float) -> list[str]:
     order = "less its bands " if any(effect.has_band for effect in shown) else ""
+    drawn = "drawn " if effects.words_of_interactions else ""
     meaning = (
         f"Above 0 (for levels: right of 0) a column raises the {effects.outcome}, below 0 it lowers it, compared with the "
         "mean of the curve over its scale or of all levels. All columns have the same scale of effects, the largest effect "
-        f"{order}first, and each its own unit below. Between the short marks on the axis a curve is straight. No row is "
-        f"drawn."
+        f"{order}first, and each its own unit below. Between the short marks on the axis a curve is {drawn}straight. No row "
+        f"is drawn."
     )
-    sentences = [meaning]
+    sentences = [meaning, *filter(None, [effects.words_of_interactions])]
     if any(effect.has_band for effect in shown):
         sentences.append(
             f"Bands cover sampling and the noise for privacy at level {level:g}: the inner one for each value by itself, "

@@ -75,6 +75,11 @@ class CheapObjective:
         return isinstance(self.row_sum, ApproximateSum) or (self._rows is not None and self._rows.has_products)
 
     @property
+    def row_norm(self) -> float:
+        """Largest L2 norm of a clipped row."""
+        return self.exact.row_norm
+
+    @property
     def is_of_array(self) -> bool:
         """Whether the kernel reads rows of an array."""
         return isinstance(self._rows, StoredArray)
@@ -238,9 +243,9 @@ def cheaper_stages(
     kept = _with_kept_rows(objective)
     if kept is not None:
         return (Stage(kept),)
-    made = _made_once(objective)
+    made = made_once(objective)
     if made is not None:
-        return (Stage(made, _error_of(_in_single(fewer), fewer, near, made.source.n_rows), np.float32),)
+        return (Stage(made, error_of(rows_in_single(fewer), fewer, near, made.source.n_rows), np.float32),)
     source, unshortened = _in_long_blocks(objective.source), _known(unshortened, fewer, start)
     held, ball = in_memory(source), _ball(bound)
     compiled = compiled_objective(objective, unshortened)
@@ -285,7 +290,7 @@ def _with_kept_rows(objective: Objectives) -> Objectives | None:
     return None if kept is source else objective.replaced(source=kept)
 
 
-def _made_once(objective: Objectives) -> CheapObjective | None:
+def made_once(objective: Objectives) -> CheapObjective | None:
     """The objectives in single precision, over dense rows that a map makes anew in each pass, made and clipped once.
 
     None for other rows, and where they would be large.
@@ -297,10 +302,10 @@ def _made_once(objective: Objectives) -> CheapObjective | None:
     # Arrays are not made anew, and encoded rows are soon made in single precision.
     is_other = isinstance(source.blocks, ArrayBlocks) or source.blocks.in_single_precision() is not None
     first = None if is_other else source.blocks.block(0, 1)
-    return _in_single(objective) if isinstance(first, np.ndarray) and first.flags.writeable else None
+    return rows_in_single(objective) if isinstance(first, np.ndarray) and first.flags.writeable else None
 
 
-def _in_single(objective: Objectives) -> CheapObjective | None:
+def rows_in_single(objective: Objectives) -> CheapObjective | None:
     """The objectives over rows that are moved and clipped once, and kept in single precision."""
     source = in_memory(objective.source)
     if source is None:
@@ -372,10 +377,10 @@ def _error_in_single_precision(n_rows: int, unshortened: bool, fewer: Objectives
     bound = BallBound(fewer.row_bound.l2_norm)
     source = in_memory(fewer.source)
     few = None if source is None else _with_factors(source, bound, unshortened, np.float32)
-    return _error_of(None if few is None else approximate(fewer, few, np.float32), fewer, near, n_rows)
+    return error_of(None if few is None else approximate(fewer, few, np.float32), fewer, near, n_rows)
 
 
-def _error_of(few: CheapObjective | None, fewer: Objectives, near: Weights, n_rows: int) -> float:
+def error_of(few: CheapObjective | None, fewer: Objectives, near: Weights, n_rows: int) -> float:
     """The same, from objectives over a few rows in single precision."""
     if few is None or not near.any():
         # At weights of 0 all scores are exact, so no error can be measured there.

@@ -25,7 +25,7 @@ from confide.solvers.cheap_gradients import in_memory
 from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.newton import Newton, newton_directions
 from confide.solvers.proximal import AcceleratedProximalGradient, ProximalNewton
-from confide.solvers.sampled import SampledNewton
+from confide.solvers.sampled import OverMadeRows, SampledNewton
 from confide.solvers.scaled_lbfgs import ColumnScaledLimitedMemory
 
 # Losses with a narrow joint, such as a hinge, are minimised by way of wider joints.
@@ -255,9 +255,9 @@ class GradientDescent:
         return Solution(weights, norms)
 
 
-_WITH_HESSIANS = Narrowing(SampledNewton(), narrow=Newton())
+_WITH_HESSIANS = OverMadeRows(Narrowing(SampledNewton(), narrow=Newton()))
 """First method for problems with so few weights that Hessians can be formed."""
-_WITHOUT_HESSIANS = InSpanOfRows(Narrowing(Newton()), Narrowing(ColumnScaledLimitedMemory()))
+_WITHOUT_HESSIANS = OverMadeRows(InSpanOfRows(Narrowing(Newton()), Narrowing(ColumnScaledLimitedMemory())))
 """First method for problems with more weights."""
 
 

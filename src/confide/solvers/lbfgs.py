@@ -187,9 +187,9 @@ class LimitedMemory:
                 return solution
         return self._steps(_Schedule((), objective, len(start)), start, tolerance, first_scale)
 
-    def solve_in_metric(self, problems: HasGradients, start: Weights, tolerance: float) -> Solution:
-        """The same for problems of which nothing but gradients is known. There has to be a metric."""
-        return self._steps(_Schedule((), problems, len(start)), start, tolerance, lambda *_: 1.0)
+    def solve_in_metric(self, problems: HasGradients, start: Weights, tolerance: float, scale: float = 1.0) -> Solution:
+        """The same for problems with nothing but gradients: in the metric, or with this scale of the first step."""
+        return self._steps(_Schedule((), problems, len(start)), start, tolerance, lambda *_: scale)
 
     def _steps(
         self, schedule: _Schedule, start: Weights, tolerance: float, first_scale: Callable[[Array, Array], float]

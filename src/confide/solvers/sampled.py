@@ -22,18 +22,21 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from confide.array_types import Array, Indices, Weights
-from confide.erm.objective import HasGradients, Objectives, Solution, mean_of, on_part
+from confide.erm.objective import HasGradients, Objectives, Solution, Solver, mean_of, on_part
 from confide.erm.row_sums import Totals
 from confide.erm.source import SampledRows
 from confide.solvers.cheap_gradients import (
     CheapObjective,
     cheaper_stages,
     compiled_objective,
+    error_of,
     in_single_precision,
+    made_once,
+    rows_in_single,
     shortens_none,
     with_cheap_hessians,
 )
-from confide.solvers.lbfgs import LimitedMemory
+from confide.solvers.lbfgs import LimitedMemory, Stage
 from confide.solvers.newton import Newton
 
 # Problems that their ridge makes nearly round: the Hessian of a sample would save next to no pass, and costs several.
@@ -87,7 +90,7 @@ def solved_if_round(objective: Objectives, start: Weights, tolerance: float) -> 
     return solution if (solution.gradient_norm <= tolerance).all() else None
 
 
-def _largest_curvature(few: Objectives, start: Weights) -> float:
+def _largest_curvature(few: Objectives | CheapObjective, start: Weights) -> float:
     """About the largest eigenvalue of the Hessian at the start, ridge included."""
     step = _STEP / few.row_norm
     # Any direction that is not alike for columns will do.
@@ -294,6 +297,68 @@ def _sampled_rows(n_rows: int, n_features: int, width: int) -> int:
     )
     wanted = max(_FEWEST_ROWS_PER_WEIGHT * width, _FEWEST_ROWS, min(useful, affordable))
     return 0 if wanted > _LARGEST_SHARE * n_rows else int(wanted)
+
+
+# Dense rows that a map makes anew in each pass, such as random features: they are made once, in single precision.
+#
+# A pass over the rows that are kept costs less than to make them. So a small sample, whose Hessian costs as much as a few
+# passes, is enough for a metric: some more steps make up for it.
+
+_MADE_ROWS_PER_WEIGHT, _PART_OF_MADE_ROWS = 4, 8
+"""So many sampled rows for each weight make the metric, where one in so many of them has its minimiser."""
+_CLOSE_ON_MADE_ROWS, _MOST_STEPS_ON_MADE_ROWS, _PAIRS_ON_MADE_ROWS = 0.03, 200, 30
+"""How closely that is found, as a share of the gradient norm at the start; the most steps, and the pairs that are kept."""
+_ROWS_WITH_ERRORS = 500
+"""The error of single precision is measured on so many rows."""
+_MOST_WEIGHTS_OF_MADE_ROWS = 4000
+
+
+def solved_over_made_rows(objective: Objectives, start: Weights, tolerance: float) -> Solution | None:
+    """The minimiser of one problem whose rows are made in each pass; None for others, and where it was not found."""
+    n_rows, width, constants = objective.source.n_rows, start.shape[1], objective.loss.constants
+    is_one = len(start) == 1 and tolerance > 0.0 and constants.joint is None and objective.penalty.has_ridges_alone
+    if not is_one or not _FEWEST_WEIGHTS <= width <= _MOST_WEIGHTS_OF_MADE_ROWS:
+        return None
+    made = made_once(objective)
+    if made is None:
+        return None
+
+    def on(part: Any) -> tuple[CheapObjective, float]:
+        exact, share = on_part(objective, part)
+        return replace(made, exact=exact, source=part), share
+
+    kept: Any = made.source
+    near, share = on(kept.sample(min(_MADE_ROWS_PER_WEIGHT * width, n_rows)))
+    few, _ = on(near.source.sample(near.source.n_rows // _PART_OF_MADE_ROWS))
+    steps = LimitedMemory(_MOST_STEPS_ON_MADE_ROWS, relative_tolerance=_CLOSE_ON_MADE_ROWS)
+    at = steps.solve_in_metric(few, start, 0.0, 1.0 / _largest_curvature(few, start)).weights
+    metric = Metric.of(near.evaluate(at, order=2).hessian[0])
+    sample = objective.source.sample(_ROWS_WITH_ERRORS)
+    if metric is None or sample is None:
+        return None
+    exact_few, _ = on_part(objective, sample)
+    stage = Stage(made, error_of(rows_in_single(exact_few), exact_few, at, n_rows), np.float32)
+    method = LimitedMemory(
+        _MOST_STEPS, _PAIRS_ON_MADE_ROWS, replace(metric, share=share), most_slow_steps=_MOST_SLOW_STEPS, cheaper=(stage,)
+    )
+    solution = replace(method, retry_exactly=False).solve(objective, at, tolerance)
+    return solution if (solution.gradient_norm <= tolerance).all() else None
+
+
+@dataclass(frozen=True, slots=True)
+class OverMadeRows:
+    """Solves over rows that are made once where it can, and otherwise by another solver. It has no theorem.
+
+    Parameters
+    ----------
+    otherwise : the other solver
+    """
+
+    otherwise: Solver
+
+    def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
+        made = solved_over_made_rows(objective, start, tolerance)
+        return self.otherwise.solve(objective, start, tolerance) if made is None else made
 
 
 @dataclass(frozen=True, slots=True)

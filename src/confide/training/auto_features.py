@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any, TypeGuard
 
-from confide.errors import ParameterError, is_list
+from confide.errors import InputError, ParameterError, is_list
 from confide.expected_noise import noise_on_a_weight
 from confide.features.columns import Column, NumberColumn
 from confide.features.encoder import Encoder
@@ -314,9 +314,9 @@ def features_pay(plan: AnyPlan, schema: Schema) -> bool:
     return _rows_for_noise(plan, plan.problem.row_norm) >= needed * len(schema.columns)
 
 
-def is_of_numbers(schema: Schema) -> bool:
+def is_of_numbers(schema: Schema, least: float = LEAST_SHARE_OF_NUMBERS) -> bool:
     """Whether most columns are numbers."""
-    return sum(column.is_number for column in schema.columns) >= LEAST_SHARE_OF_NUMBERS * len(schema.columns)
+    return sum(column.is_number for column in schema.columns) >= least * len(schema.columns)
 
 
 # Which interactions an additive model has: from public facts alone, written out in its schema.
@@ -332,12 +332,23 @@ MOST_PRODUCTS = 16
 """Pairs with more products are left out of "pairs", such as a number with a category of many levels."""
 MOST_WEIGHTS = 5000
 """The largest number of weights of the pairs together."""
-NUMBERS_OF_FEATURES = {"gaussian": 1000, "laplace": 100}
-"""The number of random features, by the law of the noise. Laplace noise grows with the number of weights; 50, 100 and 200
-features were compared, and 500 and 1,000 under Gaussian noise, on the data of benchmarks/peers."""
+MOST_FEATURES = {"gaussian": 1800, "laplace": 100}
+"""The largest number of random features, by the law of the noise. Laplace noise grows with the number of weights; 50, 100
+and 200 features were compared on the data of benchmarks/peers. Under Gaussian noise more would predict better still: with
+1,000, 1,500 and 3,000 features Covertype errs by .182, .172 and .160 at (4, 1e-5). But they take longer, too."""
+LEAST_FEATURES, ROWS_PER_FEATURE = 100, 2.0
+"""Under Gaussian noise so many rows come to each feature for each unit of noise, or more, but for the least number of
+features (benchmarks/notes/which_interactions.md)."""
 NORM_OF_FEATURES = {"gaussian": 1.15, "laplace": 0.8}
 """The norm of the random features over the norm of a typical encoded row. Compared were 0.6, 1.15 and 1.7 under Gaussian
 noise, and 0.6, 1.15 and 2.3 under Laplace noise, where Covertype was best with the least and Skin with the middle one."""
+ENOUGH_ROWS_OF_REGRESSION = 2000.0
+"""Regressions have random features only if so many rows in all come for each unit of noise, too: with many weights the ridge
+is larger, and shrinks an effect that is nearly a straight line (benchmarks/notes/which_interactions.md)."""
+_LEAST_SHARE = {"gaussian": LEAST_SHARE_OF_NUMBERS, "laplace": 0.8}
+"""The least share of numbers among the columns, by the law of the noise. At a pure epsilon of 4, expensive diamonds, six
+numbers of nine columns, are told with errors of .026 without features and .030 with them, and Covertype, ten of twelve, with
+.222 and .217."""
 KNOTS_WITH_FEATURES = 6
 """The number of knots beside random features. It decides how far apart rows are, and so what a length scale means: with 12
 knots, 100 features erred twice as often on Skin as with 6. All lengths were compared with 6."""
@@ -426,17 +437,29 @@ def _with_automatic(described: Schema, schema: Schema, settings_of: SettingsOf, 
     """The schema with random features where they are expected to help, otherwise the schema itself.
 
     A schema that names interactions stays as it is. Pairs are never taken: on the data sets where they helped much, random
-    features helped more (benchmarks/automatic_interactions.py). Neither are random features if intervals are asked for,
-    because there are none for random features.
+    features helped more (benchmarks/automatic_interactions.py). Neither are random features for counts, beside intervals,
+    which they cannot have, and beside penalties and monotone effects.
     """
-    is_open = not (described.interact or schema.random_features) and is_of_numbers(schema)
-    if not is_open or settings_of(Encoder(schema)).has_intervals:
+    if described.interact or schema.random_features or not is_of_numbers(schema):
         return schema
-    with suppress(ParameterError):
+    # What cannot be served beside features is refused here, and is left to the schema without them.
+    with suppress(ParameterError, InputError):
+        settings = settings_of(Encoder(schema))
+        if not _may_have_features(settings):
+            return schema
         made, plan = _planned_features(described, settings_of, None if count is None else count())
-        if features_pay(plan, schema):
+        is_regression = settings.score_loss.score_size is not None
+        enough = ENOUGH_ROWS_OF_REGRESSION if is_regression else 0.0
+        is_strong = _rows_for_noise(plan, plan.problem.row_norm) >= enough
+        if is_strong and is_of_numbers(schema, _LEAST_SHARE[law_of(plan)]) and features_pay(plan, schema):
             return made
     return schema
+
+
+def _may_have_features(settings: Settings) -> bool:
+    """Whether "auto" may append random features: they were compared for two classes and for numbers."""
+    loss = settings.minimised.loss.constants if isinstance(settings.minimised, ScoreLoss) else None
+    return loss is not None and not loss.is_count and not settings.has_intervals
 
 
 def _planned_features(described: Schema, settings_of: SettingsOf, n_rows: int | None) -> tuple[Schema, AnyPlan]:
@@ -453,18 +476,20 @@ def _planned_features(described: Schema, settings_of: SettingsOf, n_rows: int | 
     # are the same in most rows. Rounded, because people read these numbers in the schema.
     length_scale = round(0.5 * len(bound.sizes) ** 0.4, 2)
 
-    def planned(law: str) -> tuple[Schema, AnyPlan]:
-        """With the features that suit a law of noise; the noise of the plan may have another one."""
+    def planned(law: str, number: int) -> tuple[Schema, AnyPlan]:
+        """With so many features of a norm that suits a law of noise; the noise of the plan may have another one."""
         norm = round(NORM_OF_FEATURES[law] * usual_norm(bound, 0.0), 2)
-        made = replace(schema, random_features=RandomFeatures(NUMBERS_OF_FEATURES[law], length_scale, norm))
+        made = replace(schema, random_features=RandomFeatures(number, length_scale, norm))
         encoder = Encoder(made)
-        return made, make_plan(settings_of(encoder), encoder.n_features + NUMBERS_OF_FEATURES[law], n_rows)
+        return made, make_plan(settings_of(encoder), encoder.n_features + number, n_rows)
 
     with suppress(ParameterError):
-        made, plan = planned("gaussian")
+        made, plan = planned("gaussian", most := MOST_FEATURES["gaussian"])
         if not isinstance(plan, Plan) or plan.noise is None or plan.noise.law == "gaussian":
-            return made, plan
-    return planned("laplace")
+            # Whole hundreds, because people read this number.
+            enough = min(most, int(min(1e6, _rows_for_noise(plan, plan.problem.row_norm) / ROWS_PER_FEATURE)) // 100 * 100)
+            return planned("gaussian", max(LEAST_FEATURES, enough)) if enough < most else (made, plan)
+    return planned("laplace", MOST_FEATURES["laplace"])
 
 
 def _scale_of(n_columns: int, n_products: int) -> float:
