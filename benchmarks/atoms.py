@@ -1,8 +1,9 @@
 """What atoms that were found by private counts gain, where the counts are paid from the budget of the fit.
 
-Test errors of `AdditiveClassifier` with and without `private_atoms` before it. Under a concentrated budget a tenth of rho
-pays for the counts. Under (epsilon, delta) both are charged to a ledger that adds up Rényi divergences; "ideal" gives both
-what they could cost if Gaussian noise were added up exactly, in one charge. Under a pure budget it is 15% of epsilon.
+Test errors of `AdditiveClassifier` with and without atoms. "charge" is the fit at its defaults, which finds them under its
+one charge, beside one with `atoms=False`. The others have `private_atoms` before the fit: under a concentrated budget a
+tenth of rho pays for the counts; under (epsilon, delta) both are charged to a ledger that adds up Rényi divergences; "ideal"
+gives both what they could cost if Gaussian noise were added up exactly, in one charge; a pure budget pays 15% of epsilon.
 
 Run: CONFIDE_DATA_DIR=... python -m benchmarks.atoms [--data adult ...] [--draws 5] [--currency rho ...] [--amounts .05 ...]
 """
@@ -25,7 +26,13 @@ from confide.errors import BudgetExceeded
 from confide.privacy.gaussian import gaussian_delta, largest_mu
 
 DELTA = 1e-5
-AMOUNTS = {"rho": (0.005, 0.05, 0.5), "ledger": (0.5, 1.0, 4.0), "ideal": (0.1, 0.5, 1.0, 4.0), "pure": (1.0, 2.0, 4.0)}
+AMOUNTS = {
+    "charge": (0.1, 0.5, 1.0, 4.0),
+    "rho": (0.005, 0.05, 0.5),
+    "ledger": (0.5, 1.0, 4.0),
+    "ideal": (0.1, 0.5, 1.0, 4.0),
+    "pure": (1.0, 2.0, 4.0),
+}
 SHARE, PURE_SHARE = 0.1, 0.15
 STEPS = (1.0, 0.95, 0.91, 0.89, 0.87, 0.85, 0.8, 0.7)
 """What the fit asks a ledger for, as shares of what exact sums of Gaussian noise would leave it."""
@@ -56,9 +63,17 @@ def errors(given: Problem, currency: str, amount: float) -> tuple[float, float, 
     rows = {} if currency == "pure" else {"n_rows_bounds": given.n_rows_bounds}
     whole, of_counts, left = parts(currency, amount)
 
-    def error_of(schema: Any, budget: Any, ledger: Any = None) -> float:
-        model = AdditiveClassifier(budget, schema=schema, ledger=ledger, **private, **rows)
-        return 1.0 - float(model.fit(split.X_train, split.y_train).score(split.X_test, split.y_test))
+    def model_of(schema: Any, budget: Any, ledger: Any = None, atoms: Any = False) -> Any:
+        model = AdditiveClassifier(budget, schema=schema, ledger=ledger, atoms=atoms, **private, **rows)
+        return model.fit(split.X_train, split.y_train)
+
+    def error_of(*given: Any) -> float:
+        return 1.0 - float(model_of(*given).score(split.X_test, split.y_test))
+
+    if currency == "charge":
+        model = model_of(split.schema, whole, None, "auto")
+        n_atoms = sum(len(column.atoms) for column in model.schema_.columns if column.is_number)
+        return error_of(split.schema, whole), 1.0 - float(model.score(split.X_test, split.y_test)), n_atoms
 
     ledger = Ledger(limit=whole, accounting="renyi", **private) if currency == "ledger" else None
     found = private_atoms(split.X_train, split.schema, budget=of_counts, ledger=ledger, **private)
@@ -76,7 +91,7 @@ def main() -> None:
     """Print a line for each data set and budget."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", nargs="+", default=["adult", "bank", "bank-additional", "kddcup99-all"])
-    parser.add_argument("--currency", nargs="+", default=["rho", "ledger"], choices=AMOUNTS)
+    parser.add_argument("--currency", nargs="+", default=["charge", "rho", "ledger"], choices=AMOUNTS)
     parser.add_argument("--amounts", nargs="+", type=float)
     parser.add_argument("--draws", type=int, default=5)
     asked = parser.parse_args()

@@ -35,7 +35,7 @@ HOLDING = {
         "square_deviation",
         "l1_ratio",
     },
-    "confide.training.fit": {"released", "model_of", "model_of_columns"},
+    "confide.training.fit": {"released", "model_of", "model_of_columns", "with_atoms", "atoms_release"},
     "confide.training.support": {
         "with_zeros",
         "support_threshold",
@@ -76,7 +76,7 @@ HOLDING = {
         "favoured",
     },
     "confide.intake.rows": {"_RowsInMemory.checked", "_RowsElsewhere.checked", "_RowsElsewhere._as_taken_by"},
-    "confide.intake.specification": {"CheckedRows.part"},
+    "confide.intake.specification": {"CheckedRows.part", "coefficient_names"},
     "confide.accounting.batches": {"Shared.last_charge", "Shared.last_attempt"},
     "confide.accounting.ledger": {"Ledger.identity"},
     "confide.estimators.linear_model": {"PrivateLinearModel._hold"},
@@ -162,8 +162,32 @@ HOLDING = {
         "is_number",
         "is_text",
         "is_whole",
+        "optional",
+        "reader",
+        "reader.read",
     },
-    "confide.features.columns": {"NumberColumn.stretched", "NumberColumn.is_log", "NumberColumn.bounds"},
+    # A schema takes all atoms that are found: tests/features/test_atoms.py.
+    "confide.features.columns": {
+        "NumberColumn.stretched",
+        "NumberColumn.is_log",
+        "NumberColumn.bounds",
+        "NumberColumn.__post_init__",
+        "NumberColumn._check_scale",
+        "NumberColumn.doubling",
+        "NumberColumn.has_even_knots",
+        "NumberColumn.numbers_at",
+        "_checked_knots",
+        "_codes_of",
+        "_release_of",
+    },
+    "confide.features.checks": {
+        "AtomsRelease.__post_init__",
+        "column_title",
+        "finite_number",
+        "listed_by",
+        "listed_by.entries",
+        "made_of",
+    },
     "confide.inference.intervals": {"Evidence.of", "WeightsEvidence.of_rows"},
     "confide.inference.forecast": {"IntervalsPlan"},
     "confide.inference.interest_plan": {"InterestPlan"},
@@ -215,6 +239,8 @@ SCHEMA = Schema(
     target={"column": "y", "negative": 0, "positive": 1},
 )
 SCHEMA_OF_COLUMNS = Schema(SCHEMA.columns)
+GAINS = pd.concat([FRAME.assign(g=np.where(np.arange(300) % 4, np.arange(300) % 90, 7), y=LABELS)] * 3)
+WITH_GAINS = Schema({"g": {"low": 0, "high": 90, "scale": "log"}, "c": {"categories": ["u", "v"]}}, SCHEMA.target)
 WITH_LOG = Schema(columns={"a": {"low": -3, "high": 3, "scale": "log"}})
 RICH = ApproxDP(50.0, 1e-6)
 
@@ -251,6 +277,7 @@ def entries(folder):
         "a schema": fit(confide.LogisticRegression, FRAME, schema=SCHEMA),
         "curves": fit(confide.AdditiveClassifier, FRAME, schema=SCHEMA),
         "monotone curves": fit(confide.AdditiveClassifier, FRAME, schema=SCHEMA, monotone={"a": "up"}),
+        "curves and atoms": fit(confide.AdditiveClassifier, GAINS, GAINS["y"], schema=WITH_GAINS, mechanism="gradient"),
         "interactions": fit(confide.AdditiveClassifier, FRAME, schema=SCHEMA, interactions="all"),
         "curves of a number": fit(confide.AdditiveRegressor, FRAME, schema=SCHEMA, **NUMBERS),
         "sparse rows": fit(confide.LogisticRegression, scipy.sparse.csr_array(X)),

@@ -41,7 +41,7 @@ REFUSED = [
     *(("cluster_effect", value) for value in (0.99, 1.1e6)),
     *(("population_size", value) for value in (0, 1.5, 10**15 + 1)),
     *(("mean_sample_weight", value) for value in (0.0, -1.0)),
-    *((name, value) for name in ("centre", "match_mean") for value in (True, None, "never", 0)),
+    *((name, value) for name in ("centre", "match_mean", "atoms") for value in (True, None, "never", 0)),
     *((name, value) for name in ("fit_intercept", "risk_differences") for value in (1, "True", None)),
 ]
 

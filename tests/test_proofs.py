@@ -87,6 +87,7 @@ NOT_PROVEN = {
         "privacy.*.moves_rows",
         "privacy.mechanism.Plan.centring",
         "privacy.mechanism.Plan.scaling",
+        "privacy.mechanism.Plan.atoms",
         "privacy.mechanism.Plan.matching",
         "privacy.mechanism.Plan.perturbs_objective",
         "privacy.noisy_sum.SumQuery.before",
@@ -137,6 +138,7 @@ NOT_PROVEN = {
         "training.charge.before_charge",
         "training.charge.refuse_undivided",
     ),
+    "what follows from released counts and public facts, whatever it is": ("features.atoms.atoms_of",),
     "memory": ("erm.clipped_rows.ClippedRows.n_bytes", "data.arrays._KEPT_BYTES"),
     "what is shown of a ledger; what is admitted does not depend on it": (
         "accounting.attempts.Attempts.charges",

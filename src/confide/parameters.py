@@ -142,6 +142,20 @@ _ROWS = (
     chosen.""",
     ),
     Parameter(
+        "atoms", bool, group="AdditiveParameters", default="auto",
+        also=("auto",), high=False,
+        must="'auto'{near} or False",
+        option="--atoms/--no-atoms",
+        help="For additive: whether a part of the budget may find numbers that many rows share, such as legal limits, if "
+             "public facts say that it pays.  [default: atoms]",
+        text=""""auto" or False, default "auto"
+    Whether a tenth of the budget may find atoms: numbers that many rows share, such as legal limits and round sums, in the
+    columns of numbers with a logarithmic scale for which the schema lists none. Each has an effect of its own beside that of
+    the curve. The rows are counted by number, with noise, before the weights, and one charge covers both. "auto" decides by
+    public facts: the noise must be small beside the number of rows. The plan and the guarantee say what it decided, and the
+    schema of the fitted model has the atoms. False keeps the whole budget for the weights.""",
+    ),
+    Parameter(
         "monotone", object, group="AdditiveParameters",
         option="--monotone A:up,...",
         help="For additive: columns whose effect may only rise or only fall, such as age:up,debt:down. Costs no budget.",

@@ -50,6 +50,9 @@ from tests.privacy import (
 from tests.privacy import (
     test_mechanism_ridges_of_columns as test_ridges_of_columns,
 )
+from tests.privacy import (
+    test_tables_atoms_of_a_fit as test_atoms,
+)
 from tests.privacy.densities import bundles_norm, gaussian_multiplier, least_variance_covariance, shape_norm
 from tests.privacy.descents import mean_of_sums
 from tests.privacy.problems import objective_plan, problem
@@ -132,6 +135,8 @@ CASES = {
     "levels, absent": lambda: (LevelsPlan.of(3, ApproxDP(1.0, 1e-6), ADD), 3.0),
     "tables, pure": lambda: (SumPlan.of(Tables((3, 2), 2, REPLACE), PURE), 2 * 2.0 + 2 * 0.5 * 2.25),
     "tables, concentrated": lambda: (SumPlan.of(Tables((3, 2), 0, REPLACE), CONCENTRATED), math.sqrt(4.0)),
+    "atoms": lambda: (SumPlan.of(test_atoms.query(), CONCENTRATED, ("gaussian",), 0.04), math.sqrt(6.0) / 0.2),
+    "atoms, absent": lambda: (SumPlan.of(test_atoms.query(ADD), CONCENTRATED, ("gaussian",), 0.04), math.sqrt(3.0) / 0.2),
     "weights, Laplace": lambda: (weights_plan(PURE, REPLACE, laplace_alone=True), math.sqrt(2.0) * 2.0 * R / L2),
     "weights, Gaussian": lambda: (weights_plan(APPROXIMATE, REPLACE), 2.0 * R / L2 * multiplier[APPROXIMATE]),
     "weights, concentrated": lambda: (weights_plan(CONCENTRATED, ADD), R / L2),
@@ -450,7 +455,7 @@ PLACES = {
     "sufficient_statistics.Statistics.distances": {"least squares", "least squares, approximate", "least squares, Laplace"},
     "sufficient_statistics.Statistics.spherical": {"least squares, spherical"},
     "tables.LevelsPlan.of": {"levels", "levels, absent"},
-    "tables.Tables.distances": {"tables, pure", "tables, concentrated"},
+    "tables.Tables.distances": {"tables, pure", "tables, concentrated", "atoms", "atoms, absent"},
 }  # fmt: skip
 LAWS = {
     "LatticeLaplace",

@@ -24,7 +24,14 @@ CLASSIFIER = {"classes": None, "class_weight": None} | WEIGHTS
 INTERVALS = {"inference_share": 0.0} | DESIGN
 SPARSE = {"l1_ratio": 0.0}
 TARGET = {"target_bound": None, "target_low": None, "target_high": None}
-ADDITIVE = {"penalty": None, "knots": "auto", "interactions": (), "monotone": None, "bounds": None} | INTERVALS
+ADDITIVE = {
+    "penalty": None,
+    "knots": "auto",
+    "interactions": (),
+    "atoms": "auto",
+    "monotone": None,
+    "bounds": None,
+} | INTERVALS
 DEFAULTS = {
     "LogisticRegression": SHARED | CLASSIFIER | FORM | SPARSE | INTERVALS | {
         "multiclass": "softmax", "interest": None, "risk_differences": False,

@@ -18,7 +18,7 @@ from confide.privacy.gaussian import largest_mu
 
 RNG = np.random.default_rng(6)
 N = 4000
-GAINS = np.where(RNG.uniform(size=N) < 0.6, 0.0, RNG.integers(1, 5_000, N))
+GAINS = np.where(RNG.uniform(size=N) < 0.7, 0.0, RNG.integers(1, 5_000, N))
 GAINS[:400], GAINS[400:700] = 777.0, 1500.0
 FRAME = pd.DataFrame(
     {"gain": GAINS, "loss": RNG.integers(0, 300, N), "age": RNG.integers(17, 91, N), "y": ["no", "yes"] * (N // 2)}

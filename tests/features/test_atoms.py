@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from confide.features.atoms import LARGEST_SHARE, MOST_CELLS, atoms_of, cells_of, has_cells, n_cells
+from confide.features.atoms import MOST_CELLS, atoms_of, cells_of, has_cells, n_cells
 from confide.features.columns import NumberColumn
 
 GAIN = NumberColumn("gain", 0, 999, "log", missing=True)
@@ -60,7 +60,7 @@ def test_a_cell_that_stands_out_of_noise_and_neighbours_is_an_atom():
         (counts(_30=40, _31=40, _32=40), "a cell that has as many rows as its neighbours"),
         (counts(background=30, _30=80), "less than three times the background"),
         (counts(_30=2.2), "within the noise"),
-        (counts(_30=251), "more rows than atoms may have"),
+        (counts(_30=501), "more rows than an atom may have"),
     ],
 )
 def test_what_does_not_stand_out_is_no_atom(table, why):
@@ -68,10 +68,9 @@ def test_what_does_not_stand_out_is_no_atom(table, why):
     assert found(table) == (), why
 
 
-def test_atoms_of_a_column_have_a_quarter_of_the_rows_at_most():
-    """The largest come first; a typical row is taken to be as long as that."""
-    assert LARGEST_SHARE == 0.25
-    assert found(counts(_100=120, _300=100, _500=90)) == (100.0, 300.0)
+def test_atoms_of_a_column_have_nine_tenths_of_the_rows_at_most():
+    """The largest come first, and each has half of the rows at most."""
+    assert found(counts(_100=500, _300=400, _500=90)) == (100.0, 300.0)
 
 
 def test_a_code_for_missing_cells_is_never_an_atom():

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from confide.inference.description import common_total, with_margins, with_total
+from confide.inference.description import with_margins, with_total
+from confide.privacy.tables import common_total
 
 
 def test_the_nearest_counts_with_a_total_are_found():

@@ -87,6 +87,10 @@ class CheckedSource(SummableRows, Protocol):
         """The same rows by another map than their own: `change` makes it, or None for encoded rows, in blocks as long."""
         raise InputTypeError(_ROWS_NOT_READ_HERE)
 
+    def with_atoms(self, atoms: tuple[tuple[float, ...], ...]) -> CheckedSource:
+        """The same rows with the atoms that were found, for each column in which they were looked for."""
+        raise InputTypeError(_ROWS_NOT_READ_HERE)
+
     def in_memory(self, purpose: str = "") -> Iterator[MemorySource]:
         """All rows, one piece after the other. A pass with a purpose is reported to whoever watches the progress."""
         raise InputTypeError(_ROWS_NOT_READ_HERE)
@@ -600,6 +604,19 @@ class MemorySource(CheckedSource):
             return replace(self, blocks=MappedBlocks(mapped.blocks, made))
         return replace(self, blocks=replace(mapped.blocks, rows_in_block=mapped.rows_in_block))
 
+    @property
+    def cells(self) -> tuple[NDArray[Any], ...]:
+        """The cell of each number (n_rows,) in the columns whose atoms are still to be found."""
+        blocks: Any = self.blocks
+        return getattr(blocks, "blocks", blocks).codes.cells  # type: ignore[no-any-return]
+
+    def with_atoms(self, atoms: tuple[tuple[float, ...], ...]) -> MemorySource:
+        blocks: Any = self.blocks
+        if type(blocks) is MappedBlocks:
+            inner: Any = blocks.blocks
+            return replace(self, blocks=replace(blocks, blocks=inner.with_atoms(atoms)))
+        return replace(self, blocks=blocks.with_atoms(atoms))
+
     def in_memory(self, purpose: str = "") -> Iterator[MemorySource]:
         yield self
 
@@ -710,6 +727,10 @@ class EncodedBlocks(Blocks):
         width, coded = self.encoder.n_features, self.encoder.codes_rows
         usual = rows_in_sparse_block(width) if coded else rows_in_block(width)
         self._hold((self.codes.n_rows, width), self.rows_in_block or usual)
+
+    def with_atoms(self, atoms: tuple[tuple[float, ...], ...]) -> EncodedBlocks:
+        """The same rows with the atoms that were found."""
+        return replace(self, codes=self.encoder.with_atoms(self.codes, atoms))
 
     def gains_by_threads(self, order: int) -> bool:
         # Coded rows are made and summed up by short calls of NumPy.

@@ -380,6 +380,10 @@ class PartitionedSource(CheckedSource):
         reading: Any = self.reading
         return replace(self, reading=reading.remapped(change))
 
+    def with_atoms(self, atoms: tuple[tuple[float, ...], ...]) -> PartitionedSource:
+        reading: Any = self.reading
+        return replace(self, reading=replace(reading, atoms=atoms))
+
     def _outcome(self, task: Task, purpose: str, wanted: Callable[[Outcome], Result | None]) -> Result:
         """What is wanted of the outcome of a task over the same rows as in the check."""
         passing = Pass(purpose)

@@ -92,7 +92,7 @@ class LabelledCodes:
     def arrays(self) -> tuple[Any, ...]:
         """All arrays that it holds, in a fixed order."""
         weights = () if self.weights is None else (self.weights,)
-        return (*self.codes.columns, *weights, self.labels)
+        return (*self.codes.columns, *self.codes.cells, *weights, self.labels)
 
     def taken(self, which: Indices | slice) -> LabelledCodes:
         """A copy of some of the rows."""
@@ -115,6 +115,7 @@ class Reading:
     single : whether blocks of rows are made in single precision, as in `EncodedBlocks`
     stored : whether blocks are for the compiled kernel
     block_rows, piece_rows : rows of one block and of one piece; 0 for the usual numbers
+    atoms : those of each column in which some were looked for, once they are found; None before
     """
 
     encoder: Encoder
@@ -127,6 +128,7 @@ class Reading:
     stored: bool = False
     block_rows: int = 0
     piece_rows: int = 0
+    atoms: tuple[tuple[float, ...], ...] | None = None
 
     def remapped(self, change: RowMapChange) -> Reading:
         """The same with another map, or with None, and with blocks and pieces of as many rows."""
@@ -201,7 +203,8 @@ class Reading:
         row_weights = weights_by_class(piece.labels, self.class_weights)
         if piece.weights is not None:
             row_weights = piece.weights if row_weights is None else row_weights * piece.weights
-        encoded = EncodedBlocks(self.encoder, piece.codes, self.single, rows_in_block=self.block_rows)
+        codes = piece.codes if self.atoms is None else self.encoder.with_atoms(piece.codes, self.atoms)
+        encoded = EncodedBlocks(self.encoder, codes, self.single, rows_in_block=self.block_rows)
         blocks = (encoded.as_stored(shortened=False) if self.stored else None) or encoded
         return memory_source(blocks, piece.labels, row_weights, self.fourier)
 
@@ -209,11 +212,14 @@ class Reading:
 def concatenated(pieces: Sequence[LabelledCodes]) -> LabelledCodes:
     """The rows of several pieces as one piece."""
     codes = [piece.codes for piece in pieces]
-    columns = tuple(np.concatenate(parts) for parts in zip(*(code.columns for code in codes), strict=True))
+    columns, cells = (
+        tuple(np.concatenate(parts) for parts in zip(*arrays, strict=True))
+        for arrays in ((code.columns for code in codes), (code.cells for code in codes))
+    )
     used = frozenset[str]().union(*(code.used for code in codes))
     weights = [piece.weights for piece in pieces if piece.weights is not None]
     labels = np.concatenate([piece.labels for piece in pieces])
-    whole = Codes(codes[0].schema, columns, used=used)
+    whole = Codes(codes[0].schema, columns, used=used, cells=cells)
     return LabelledCodes(whole, labels, np.concatenate(weights) if weights else None)
 
 
@@ -275,6 +281,9 @@ class StreamedSource(CheckedSource):
 
     def remapped(self, change: RowMapChange) -> StreamedSource:
         return replace(self, reading=self.reading.remapped(change))
+
+    def with_atoms(self, atoms: tuple[tuple[float, ...], ...]) -> StreamedSource:
+        return replace(self, reading=replace(self.reading, atoms=atoms))
 
     def in_single_precision(self) -> StreamedSource | None:
         """The same rows, encoded in single precision; None if they are coded or a public map makes doubles of them."""
@@ -407,11 +416,11 @@ class PieceFile:
         self._starts: list[tuple[int, int]] = []
         """Where each piece begins, and in how many arrays it is."""
         self._reading = threading.Lock()
-        self._schema: Any = None
+        self._like: Any = None
 
     def append(self, piece: LabelledCodes) -> None:
         """Write one piece at the end of the file."""
-        self._schema = piece.codes.schema
+        self._like = piece.taken(slice(0))
         # Many columns would take longer one by one, so neighbours of one type are written together.
         together = [np.stack(list(run)) for _, run in groupby(piece.arrays, key=lambda array: array.dtype)]
         full, start = None, self._file.tell()
@@ -431,8 +440,9 @@ class PieceFile:
                 self._file.seek(start)
                 together = [np.load(self._file, allow_pickle=False) for _ in range(n_arrays)]
             *columns, labels = (array for arrays in together for array in arrays)
-            weights = columns.pop() if len(columns) > len(self._schema.names_of_codes) else None
-            yield LabelledCodes(Codes(self._schema, tuple(columns)), labels, weights)
+            weights, codes = None if self._like.weights is None else columns.pop(), self._like.codes
+            cells = tuple(columns[len(codes.columns) :])
+            yield LabelledCodes(Codes(codes.schema, tuple(columns[: len(codes.columns)]), cells=cells), labels, weights)
 
     def close(self) -> None:
         """Close the file, which removes it."""

@@ -30,7 +30,7 @@ from confide.intake import parameters
 from confide.intake.penalties import GivenForm, checked_penalty
 from confide.known_words import listed, listed_unknown, suggestion
 from confide.models.model import Link, ReleasedModel
-from confide.parameters import checked_choice
+from confide.parameters import checked, checked_choice
 from confide.privacy.budgets import Neighbours
 from confide.training.alpha import usual_norm_of_rows
 from confide.training.auto_features import (
@@ -39,6 +39,7 @@ from confide.training.auto_features import (
     with_chosen_knots,
     with_interactions,
     with_knots,
+    with_slots,
 )
 from confide.training.auto_loss import MECHANISMS_OF_LEAST_SQUARES, is_automatic, squared_error
 from confide.training.settings import ScoreLoss, Settings, SquaredError
@@ -227,7 +228,7 @@ class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
     schema_: Schema | None
 
     _accepts_sparse = False  # a sparse matrix has no bounds for its columns
-    _written_in_schema: ClassVar[dict[str, object]] = {"bounds": None, "interactions": ()}
+    _written_in_schema: ClassVar[dict[str, object]] = {"bounds": None, "interactions": (), "atoms": False}
 
     def chosen_schema(self, n_rows: int | None = None, n_features: int | None = None) -> Schema:
         """The schema in which everything that a fit would choose is written out. Reads no data and charges nothing.
@@ -282,6 +283,12 @@ class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
         if takes_all and not (is_plain and prior is None and len(domain) <= 2):
             return curves
         return with_interactions(described, curves, self.interactions, self._settings_of_choice, public_count)
+
+    def _with_slots(self, encoder: Encoder | None, count: Callable[[], int]) -> Encoder | None:
+        if encoder is None or checked("atoms", self.atoms) != "auto":
+            return encoder
+        is_public = Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE
+        return with_slots(encoder, self._settings(encoder), count if is_public else None)
 
     def _settings_of_choice(self, encoder: Encoder) -> Settings:
         """The settings by which knots and interactions are chosen.

@@ -267,6 +267,8 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
         given = checked_input(X, y, sample_weight)
         schema = self._schema_of(given.schema_for, lambda _: given.column_names(), given.n_rows_given)
         encoder = parameters.checked_schema(schema)
+        if given.scores_rows:  # parties send no counts
+            encoder = self._with_slots(encoder, given.n_rows_given)
         chosen = self._with_chosen_features(encoder, given.n_rows_given)
         settings = chosen._settings(encoder, names=given.column_names)
         if settings.own_penalty is not None:
@@ -338,9 +340,9 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
 
     def _plan(self, n_rows: int | None, n_features: int | None, n_classes: int = 0, *, set_aside: float = 0.0) -> AnyPlan:
         """The plan for these numbers of rows, columns and classes. `set_aside` is explained in `Problem`."""
-        schema = self._schema_of_plan(n_rows, n_features)
-        encoder = parameters.checked_schema(schema)
-        chosen = self._with_chosen_features(encoder, partial(checked_count, "n_rows", n_rows))
+        schema, count = self._schema_of_plan(n_rows, n_features), partial(checked_count, "n_rows", n_rows)
+        encoder = self._with_slots(parameters.checked_schema(schema), count)
+        chosen = self._with_chosen_features(encoder, count)
         names = partial(self._names_of_plan, n_features)
         settings = chosen._settings(encoder, set_aside=set_aside, names=names).for_classes(n_classes)
         if self.schema is None and schema is not None:
@@ -374,6 +376,10 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
         where that is public.
         """
         return read_by(self.schema)
+
+    def _with_slots(self, encoder: Encoder | None, count: Callable[[], int]) -> Encoder | None:
+        """The encoder, with slots for atoms if the fit looks for some. `count` gives the number of rows, if it is public."""
+        return encoder
 
     def _with_chosen_features(self, encoder: Encoder | None, count: Callable[[], int]) -> Self:
         """Give this estimator, or a copy that names a number of random features that was chosen from public facts.
@@ -451,6 +457,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
             usual_norm=None if encoder is None or row_bound is not encoder.row_bound else usual_norm_of_curves(encoder),
             has_curves=encoder is not None and has_curves(encoder),
             appending=encoder if encoder is not None and encoder.appended is not None else None,
+            finding=encoder if encoder is not None and encoder.slots else None,
             prior=prior,
             l1_ratio=given["l1_ratio"],
             has_schema=encoder is not None,

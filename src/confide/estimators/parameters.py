@@ -284,6 +284,7 @@ class AdditiveParameters:
 
     knots: str | int | Mapping[str, object] = "auto"
     interactions: str | Sequence[Sequence[str]] = ()
+    atoms: str | bool = "auto"
     monotone: Mapping[str, str] | None = None
     bounds: Sequence[object] | Mapping[str, object] | None = None
 

@@ -23,12 +23,11 @@ from confide.features.checks import AtomsRelease
 from confide.features.columns import NumberColumn, listed_codes, shown_number
 from confide.features.schema import Schema, schema_with
 from confide.features.toml_form import toml_below
-from confide.inference.description import common_total
 from confide.known_words import listed_unknown, suggest_keywords_of
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.noise import Entropy
 from confide.privacy.noisy_sum import SumPlan
-from confide.privacy.tables import ReleasedTables, Tables, counted
+from confide.privacy.tables import ReleasedTables, Tables, common_total, counted
 from confide.training.charge import OwnRelease, keeps_released
 
 

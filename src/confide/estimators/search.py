@@ -734,8 +734,8 @@ def _chosen(plan: SearchPlan, rows_of_all: Sequence[CheckedRows], entropy: Entro
     def trained(index: int) -> tuple[Fit, int]:
         rows = rows_of_all[index]
         fit, others = released(plan.plans[index], rows.part(parts[index % len(parts)]).source, entropy), rows.part(held_out)
-        if fit[3]:
-            others = replace(others, source=others.source.remapped(lambda features: features.scaled(fit[3])))
+        if scales := fit[3].get("scaling"):
+            others = replace(others, source=others.source.remapped(lambda features: features.scaled(scales)))
         return fit, mistakes(fit[0], others)
 
     def noisy(number: int) -> float:

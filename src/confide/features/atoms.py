@@ -16,9 +16,12 @@ from scipy.special import ndtri
 from confide.array_types import Array
 from confide.features.cells import CellNumbers
 from confide.features.columns import MOST_ATOMS, NumberColumn
+from confide.features.schema import Schema
 
 MOST_CELLS = 2**20
 """The largest number of cells of all columns together. The noise on so many takes half a minute."""
+MOST_IN_COLUMN = 2**17
+"""The largest number of whole numbers of a column that a fit counts by itself. The noise on so many takes a second."""
 _AROUND, _AT_ONCE = 15, 2**16
 """The background of a cell is the median of so many cells on either side and of itself. It is found for so many at once."""
 _LEAST_OVER_NOISE = 3.0
@@ -27,28 +30,50 @@ _BY_CHANCE = 2.0
 _OVER_BACKGROUND, _OVER_NEIGHBOURS = 3.0, 2.0
 """An atom has so many times the rows of the background, and of its two neighbours in the mean. Otherwise all numbers of a
 dense stretch, such as ages, would be atoms. Chosen on Adult, Bank, Census, KDD Cup 99 and credit data."""
-_LEAST_SHARE, LARGEST_SHARE = 1.0 / 2000.0, 0.25
-"""The least share of the rows in one atom, and the largest one in all atoms of a column: a typical row is taken to be as
-long as if so many rows had an atom (`training.alpha`)."""
+_LEAST_SHARE, _LARGEST_SHARE, _LARGEST_TOTAL = 1.0 / 2000.0, 0.5, 0.9
+"""The least and the largest share of the rows in one atom, and the largest one in all atoms of a column. Where nearly all
+rows have one number, its atom would tell what the intercept tells."""
 ENOUGH = 0.006
 """A histogram is worth its price if three standard deviations of its noise are at most this share of the rows: Adult at an
 epsilon of 0.1 is beyond it, and gains nothing."""
 
 
-def n_cells(column: NumberColumn) -> int:
-    """The number of cells of a column."""
-    return max(0, math.floor(column.high) - math.ceil(column.low) + 1) + 1
+def n_cells(column: NumberColumn, most: int = MOST_CELLS) -> int:
+    """The number of cells of a column: whole numbers beyond the first `most` share the last one."""
+    return min(max(0, math.floor(column.high) - math.ceil(column.low) + 1), most) + 1
 
 
 def has_cells(column: NumberColumn) -> bool:
     """Whether there are whole numbers between the bounds, and so few that each can have a cell."""
     # Beyond 2^53 several whole numbers are one number of 64 bits.
-    return max(-column.low, column.high) < 2.0**53 and 1 < n_cells(column) <= MOST_CELLS
+    return are_exact(column) and 1 < n_cells(column, 2 * MOST_CELLS) <= MOST_CELLS
 
 
-def cells_of(column: NumberColumn, numbers: CellNumbers) -> NDArray[np.int64]:
-    """(n,): the cell of each number (n,), clipped to the bounds as for the line and the curve."""
-    last = n_cells(column) - 1
+def are_exact(column: NumberColumn) -> bool:
+    """Whether the whole numbers between the bounds are different numbers of 64 bits."""
+    return max(-column.low, column.high) < 2.0**53
+
+
+def sought_in(schema: Schema) -> tuple[NumberColumn, ...]:
+    """The columns of a schema in which a fit looks for atoms: those with a logarithmic scale that say nothing of atoms.
+
+    Encoded columns must differ in their names, whatever is found: "gain=7" may be an atom of "gain" or a column.
+    """
+    names, columns = schema.column_names, (column for column in schema.columns if column.is_number and column.is_log)
+    open_ones = (column for column in columns if not column.atoms and are_exact(column) and n_cells(column) > 1)
+    return tuple(column for column in open_ones if not any(name.startswith(f"{column.name}=") for name in names))
+
+
+def slots_of(column: NumberColumn, atoms: Sequence[float]) -> NDArray[np.int16]:
+    """For each cell of a column in which a fit looks for atoms, which of the atoms it is; -1 for none."""
+    slots = np.full(n_cells(column, MOST_IN_COLUMN), -1, dtype=np.int16)
+    slots[cells_of(column, np.array(atoms), MOST_IN_COLUMN)] = np.arange(len(atoms))
+    return slots
+
+
+def cells_of(column: NumberColumn, numbers: CellNumbers, most: int = MOST_CELLS) -> NDArray[np.int64]:
+    """(n,): the cell of each number (n,), clipped to the bounds as for the line and the curve; `most` as in `n_cells`."""
+    last = n_cells(column, most) - 1
     places = np.clip(numbers, *np.array(column.bounds).astype(numbers.dtype)).astype(np.float64) - math.ceil(column.low)
     # Infinite numbers count as missing ones do. What is no number equals nothing.
     is_whole = np.isfinite(numbers) & (places == np.rint(places)) & (places >= 0.0) & (places < last)
@@ -56,7 +81,12 @@ def cells_of(column: NumberColumn, numbers: CellNumbers) -> NDArray[np.int64]:
 
 
 def atoms_of(
-    columns: Sequence[NumberColumn], counts: Sequence[Array], deviation: float, n_rows: float, law: str
+    columns: Sequence[NumberColumn],
+    counts: Sequence[Array],
+    deviation: float,
+    n_rows: float,
+    law: str,
+    most: int = MOST_ATOMS,
 ) -> tuple[tuple[float, ...], ...]:
     """The atoms of each column, from noisy counts of rows by cell. It uses no row.
 
@@ -67,6 +97,7 @@ def atoms_of(
     deviation : standard deviation of the noise on a count
     n_rows : the number of rows, or a private guess of it
     law : of the noise: "gaussian", "laplace" or "none"
+    most : the largest number of atoms of a column
     """
     chance = min(0.5, _BY_CHANCE / sum(table.size for table in counts))
     # Where a variable of this law and of deviation 1 exceeds the number with this probability.
@@ -77,13 +108,13 @@ def atoms_of(
         rows = table[:-1]
         before, after = np.append(0.0, rows[:-1]), np.append(rows[1:], 0.0)
         least = np.maximum(_OVER_BACKGROUND * (around := _background(rows)), around + enough)
-        is_atom = (rows > least) & (rows > _OVER_NEIGHBOURS * 0.5 * (before + after)) & (rows <= LARGEST_SHARE * n_rows)
+        is_atom = (rows > least) & (rows > _OVER_NEIGHBOURS * 0.5 * (before + after)) & (rows <= _LARGEST_SHARE * n_rows)
         # Codes of missing cells have no rows, but noise, and a schema with such an atom would be refused.
         is_atom &= ~np.isin(np.arange(rows.size) + math.ceil(column.low), column.missing_codes)
         places = np.flatnonzero(is_atom)
         # The largest first, of equal ones the first.
-        places = places[np.argsort(-rows[places], kind="stable")][:MOST_ATOMS]
-        kept = places[np.cumsum(rows[places]) <= LARGEST_SHARE * n_rows]
+        places = places[np.argsort(-rows[places], kind="stable")][:most]
+        kept = places[np.cumsum(rows[places]) <= _LARGEST_TOTAL * n_rows]
         found.append(tuple((np.sort(kept) + math.ceil(column.low)).astype(np.float64).tolist()))
     return tuple(found)
 

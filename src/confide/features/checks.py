@@ -162,6 +162,7 @@ class AtomsRelease:
     attempts : the number of this attempt under its charge; above 1 if earlier ones were interrupted
     ledger : identity of the ledger that was charged, or None
     void : why the release has no guarantee; None if it has one
+    by_fit : whether the fit of the model whose schema this is found them itself; the price is then that of the whole fit
 
     Raises
     ------
@@ -180,6 +181,7 @@ class AtomsRelease:
     attempts: int = 1
     ledger: str | None = None
     void: str | None = None
+    by_fit: bool = False
 
     def __post_init__(self) -> None:
         where, text = f"{self.key}: ", optional(reader("text", is_text, refusal=SchemaError))
@@ -189,7 +191,8 @@ class AtomsRelease:
         keep(self, where, columns=listed_by(name, "a list of names"), epsilon=amount, delta=amount, rho=amount)
         if (self.epsilon is None) == (self.rho is None):
             raise SchemaError(f"{where}give its price, as epsilon or as rho.")
-        keep(self, where, max_rows_per_person=count, attempts=count, neighbours=text, ledger=text, void=text)
+        flag = reader("true or false", lambda value: type(value) is bool, refusal=SchemaError)
+        keep(self, where, max_rows_per_person=count, attempts=count, neighbours=text, ledger=text, void=text, by_fit=flag)
 
     @property
     def what(self) -> str:

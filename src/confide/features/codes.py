@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.array_types import Array, Indices
+from confide.features.atoms import sought_in
 from confide.features.cells import CellNumbers, Levels
 from confide.features.columns import CategoryColumn, Column, NumberColumn, shown_number
 from confide.features.schema import Schema
@@ -28,15 +29,18 @@ class Codes:
         knots or with even ones: the numbers as they are, float32 or float64, NaN or infinite where one is missing or cannot
         be used. Of another number: float64 in [-1, 1] or, if it has knots, its position among them, 0 for its low; NaN if
         it is missing. Of a category: its level as a small integer, -1 for no level
+        Columns whose atoms are still to be found come last, and no number is one of them yet
     kept : read-only positions (n_rows,) in the frame of the rows that are held here, in rising order; None if all are
     used : the columns with a cell that is a listed category or lies within the bounds, for `Encoder.refuse_unused`; empty if
         the rows were let pass unchecked
+    cells : for each column whose atoms are still to be found, the cell of each number (n_rows,), see `features.atoms`
     """
 
     schema: Schema
     columns: tuple[NDArray[Any], ...]
     kept: Indices | None = None
     used: frozenset[str] = frozenset()
+    cells: tuple[NDArray[Any], ...] = ()
 
     @property
     def n_rows(self) -> int:
@@ -45,7 +49,8 @@ class Codes:
 
     def taken(self, which: Indices | slice) -> Codes:
         """Some of the rows, by their positions here."""
-        return Codes(self.schema, tuple(column[which] for column in self.columns))
+        columns, cells = (tuple(array[which] for array in arrays) for arrays in (self.columns, self.cells))
+        return Codes(self.schema, columns, cells=cells)
 
     def __repr__(self) -> str:
         return f"Codes({self.schema!r})"
@@ -72,11 +77,13 @@ def encoding_of(column: Column) -> ColumnEncoding:
     return NumberEncoding(column) if column.is_number else CategoryEncoding(column)
 
 
-def encodings_of(schema: Schema) -> tuple[ColumnEncoding, ...]:
-    """How the columns of a schema are encoded, in order, and then the atoms of those that have some."""
+def encodings_of(schema: Schema, slots: int = 0) -> tuple[ColumnEncoding, ...]:
+    """How the columns of a schema are encoded, in order, then the atoms of those that have some, then slots for others."""
     with_atoms = (column for column in schema.columns if column.is_number and column.atoms)
     of_atoms = (CategoryEncoding(CategoryColumn(column.name, column.atoms), column) for column in with_atoms)
-    return (*map(encoding_of, schema.columns), *of_atoms)
+    names = tuple(f"(atom {place + 1})" for place in range(slots))
+    of_slots = (CategoryEncoding(CategoryColumn(column.name, names), column) for column in sought_in(schema) if slots)
+    return (*map(encoding_of, schema.columns), *of_atoms, *of_slots)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +193,7 @@ class CategoryEncoding:
 
     Parameters
     ----------
-    column : the categories, or the atoms of a number
+    column : the categories, or the atoms of a number, or slots for atoms that are still to be found
     number : the number whose atoms they are, or None
     """
 
@@ -202,7 +209,7 @@ class CategoryEncoding:
     def __post_init__(self) -> None:
         levels = self.column.levels
         if self.number is not None:
-            levels = tuple(str(shown_number(atom)) for atom in self.number.atoms)
+            levels = tuple(str(shown_number(atom)) for atom in self.number.atoms) or levels
         columns = levels[1:] if len(levels) == 2 and self.number is None else levels
         values = [1.0, 0.0] if len(levels) == 1 else [-1.0, 1.0, 0.0] if len(columns) == 1 else []
         object.__setattr__(self, "names", tuple(f"{self.column.name}={level}" for level in columns))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -240,6 +240,18 @@ class NumberColumn:
     def shown(self, number: float) -> str:
         """A number as people write it, with the unit if there is one: "17 years"."""
         return with_unit(str(shown_number(number)), self.unit)
+
+    @property
+    def before_fit(self) -> NumberColumn:
+        """The column as it was described before a fit found its atoms."""
+        found = self.released_atoms is not None and self.released_atoms.by_fit
+        return replace(self, atoms=(), released_atoms=None) if found else self
+
+    @property
+    def for_another_fit(self) -> NumberColumn:
+        """The column as another fit takes it: see `Schema.for_another_fit`."""
+        release = self.released_atoms
+        return self if release is None else replace(self, released_atoms=replace(release, by_fit=False))
 
     @property
     def releases(self) -> tuple[AtomsRelease, ...]:

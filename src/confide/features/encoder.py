@@ -17,27 +17,28 @@ block. Messages name columns and never hold a value.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, compress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.array_types import Array
+from confide.array_types import Array, Indices
 from confide.compiled.stored_rows import StoredCodes
-from confide.erm.coded_rows import CodedRows, dense
+from confide.erm.coded_rows import CodedRows, dense, unchangeable
 from confide.erm.group_bounds import GroupBound
 from confide.errors import InputError, ParameterError
+from confide.features.atoms import MOST_IN_COLUMN, cells_of, slots_of, sought_in
 from confide.features.cells import Levels, read_numbers
 from confide.features.coded_columns import CodedColumns, StoredColumns
 from confide.features.codes import Codes, ColumnEncoding, PlainNumbers, encoding_of, encodings_of
-from confide.features.columns import Column, shown_number
+from confide.features.columns import Column, NumberColumn, shown_number
 from confide.features.fourier import CurvesAndFeatures
 from confide.features.groups import Group, Product, layout_of, write_products
-from confide.features.schema import Schema
+from confide.features.schema import Schema, schema_with
 from confide.features.table import RawTable, RowsPerPerson
 from confide.known_words import listed
 from confide.threads import made_in_order
@@ -53,6 +54,7 @@ class Encoder:
     ----------
     schema : the public description of the columns
     of_part : whether the rows that it reads are only a part of all rows; then other rows may use columns that these do not
+    slots : how many places there are for the atoms of each column in which a fit looks for some (`features.atoms.sought_in`)
 
     Attributes
     ----------
@@ -61,7 +63,7 @@ class Encoder:
         with two levels has one column, named by the second level. "age~25" is the column of the knot 25, and "sex=Male:age"
         is a product
     groups : the groups of encoded columns, one for each column of the schema, in order, then one for the atoms of each
-        column that has some, then one for each interaction
+        column that has some, then one for the slots of each column that is to get some, then one for each interaction
     row_bound : the bound that every encoded row obeys in exact arithmetic
     appended : the map by which models append random features to encoded rows, if the schema asks for them; otherwise None.
         The encoder itself does not append them
@@ -83,6 +85,7 @@ class Encoder:
 
     schema: Schema
     of_part: bool = field(default=False, compare=False, repr=False)
+    slots: int = field(default=0, repr=False)
     n_features: int = field(init=False, compare=False, repr=False)
     feature_names: tuple[str, ...] = field(init=False, compare=False, repr=False)
     groups: tuple[Group, ...] = field(init=False, compare=False, repr=False)
@@ -102,7 +105,7 @@ class Encoder:
     """The interactions."""
 
     def __post_init__(self) -> None:
-        encodings = encodings_of(self.schema)
+        encodings = encodings_of(self.schema, self.slots)
         names, groups, row_bound, products, beside = layout_of(self.schema, encodings)
         # Interactions come after all columns.
         placed = tuple(zip(encodings, groups, strict=False))
@@ -171,26 +174,59 @@ class Encoder:
         """
         table = RawTable.of(frame, self.schema, with_person=rows_per_person is not None)
 
-        def codes_of(place: int) -> tuple[NDArray[Any], list[NDArray[Any]], bool]:
+        by_name = {column.name: column for column in self.sought}
+        sought = [by_name.get(column.name) for column in self.schema.columns]
+
+        def codes_of(place: int) -> tuple[NDArray[Any], list[NDArray[Any]], bool, list[NDArray[Any]]]:
             values, is_used = table.checked_column(place, refuse=refuse)
             column, codes = self.schema.columns[place], self._encodings[place].codes(values)
             of_atoms = [column.atoms_in(values)] if column.is_number and column.atoms else []
+            cells = [
+                cells_of(column, values, MOST_IN_COLUMN).astype(np.int32)
+                for column in sought[place : place + 1]
+                if column is not None
+            ]
             # Memory of the frame, or of a file that is mapped to it, might change before the rows are used.
-            return codes if codes.flags.owndata else codes.copy(), of_atoms, is_used
+            return codes if codes.flags.owndata else codes.copy(), of_atoms, is_used, cells
 
         with closing(made_in_order(codes_of, range(len(self.schema.columns)), n_threads)) as made:
-            columns, atoms, is_used = zip(*made, strict=True)
-        columns = (*columns, *chain.from_iterable(atoms))
+            columns, atoms, is_used, cells = zip(*made, strict=True)
+        cells = tuple(chain.from_iterable(cells))
+        columns = (*columns, *chain.from_iterable(atoms), *(np.full(of_rows.shape, -1, np.int16) for of_rows in cells))
         used = frozenset(compress(self.schema.column_names, is_used))
         kept = None
         if rows_per_person is not None and table.person is not None:
             kept = rows_per_person.drawn(table.persons())
         if kept is not None:
             kept.setflags(write=False)
-            columns = tuple(codes[kept] for codes in columns)
-        for codes in columns:
+            columns, cells = (tuple(codes[kept] for codes in arrays) for arrays in (columns, cells))
+        for codes in (*columns, *cells):
             codes.setflags(write=False)
-        return Codes(self.schema, columns, kept, used)
+        return Codes(self.schema, columns, kept, used, cells)
+
+    @property
+    def sought(self) -> tuple[NumberColumn, ...]:
+        """The columns whose atoms are still to be found."""
+        return sought_in(self.schema) if self.slots else ()
+
+    def with_atoms(self, codes: Codes, atoms: Sequence[Sequence[float]]) -> Codes:
+        """The codes of rows with the atoms that were found, for each of the columns `sought`, in its slots."""
+        found = zip(codes.cells, self.sought, atoms, strict=True)
+        slots = tuple(unchangeable(slots_of(column, own)[cells]) for cells, column, own in found)
+        return replace(codes, columns=(*codes.columns[: len(codes.columns) - len(slots)], *slots), cells=())
+
+    def with_found(self, columns: Sequence[NumberColumn]) -> tuple[Encoder, Indices]:
+        """The encoder in which the columns `sought` are these, with the atoms that were found, and no slots are left.
+
+        The second value says where its columns are among those here.
+        """
+        schema = schema_with(tuple(columns), self.schema)
+        made, n_columns = Encoder(schema, self.of_part), len(schema.columns)
+        of_atoms = {group.column: group for group in self.groups[n_columns : len(self.groups) - len(self._products)]}
+        kept = [*self.groups[:n_columns], *(of_atoms[name] for name in schema.names_of_codes[n_columns:])]
+        kept += self.groups[len(self.groups) - len(self._products) :]
+        pairs = zip(kept, made.groups, strict=True)
+        return made, np.concatenate([np.arange(old.start, old.start + new.size) for old, new in pairs])
 
     def levels(self, codes: Codes, name: str) -> Levels:
         """The level of each row (n,) in a column of categories; negative where a category has none."""

@@ -175,7 +175,7 @@ def layout_of(schema: Schema, encodings: Sequence[ColumnEncoding]) -> Layout:
     if len(set(together)) < len(together):
         name = Counter(together).most_common(1)[0][0]
         raise SchemaError(f'two encoded columns would have the name "{name}"; rename the column or the category.')
-    titles = [*schema.names_of_codes, *(interaction.title for interaction in schema.interact)]
+    titles = [*(encoding.column.name for encoding in encodings), *(interaction.title for interaction in schema.interact)]
     sizes = tuple(map(len, names))
     linked = [*(encoding.linked for encoding in encodings), *(product.linked for product in products)]
     scales = [*(1.0 for _ in encodings), *(product.scale for product in products)]

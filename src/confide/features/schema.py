@@ -596,6 +596,19 @@ class Schema:
         return replace(self, columns=tuple(columns), interact=(), random_features=None)
 
     @property
+    def before_fit(self) -> Schema:
+        """The schema without the atoms that the fit found whose schema this is."""
+        return replace(self, columns=tuple(column.before_fit if column.is_number else column for column in self.columns))
+
+    @property
+    def for_another_fit(self) -> Schema:
+        """The schema as another fit takes it: atoms that an earlier one found came from a release."""
+        if self.before_fit == self:
+            return self
+        columns = (column.for_another_fit if column.is_number else column for column in self.columns)
+        return replace(self, columns=tuple(columns))
+
+    @property
     def column_names(self) -> tuple[str, ...]:
         """Names of the columns in order, without the target, the person and the weight."""
         return tuple(column.name for column in self.columns)

@@ -7,7 +7,7 @@ sampling error.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from confide.errors import ParameterError, is_list, is_number
 from confide.inference.rates import HIDDEN, LEAST_SIGNAL, UNKNOWN, Rate, quantile_of, within
 from confide.known_words import printable_line
 from confide.privacy.noisy_sum import SumPlan
-from confide.privacy.tables import ReleasedTables, Tables, deviation_of_moments
+from confide.privacy.tables import ReleasedTables, Tables, common_total, deviation_of_moments
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,12 +45,6 @@ def with_total(counts: Array, total: float) -> Array:
     # With a total of 0 no count is kept.
     level = excess[kept[-1]] if kept.size else falling[0]
     return np.asarray(np.maximum(counts - level, 0.0))
-
-
-def common_total(tables: Sequence[Array]) -> float:
-    """The number of rows, from tables in which each row lies in one cell; the fewer cells, the less noise in a total."""
-    weights = np.array([1.0 / table.size for table in tables])
-    return max(0.0, float(weights @ np.array([table.sum() for table in tables]) / weights.sum()))
 
 
 def with_margins(counts: Array, rows: Array, columns: Array) -> Array:

@@ -23,7 +23,7 @@ def checked_schema(schema: Any) -> Encoder | None:
     """The encoder of a schema, or None."""
     if schema is not None and not isinstance(schema, Schema):
         raise ParameterError("schema must be a confide.Schema, for example Schema.from_toml('columns.toml').")
-    return None if schema is None else Encoder(schema)
+    return None if schema is None else Encoder(schema.for_another_fit)
 
 
 def checked_row_bound(row_norm: Any, encoder: Encoder | None) -> RowBound:

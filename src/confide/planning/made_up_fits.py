@@ -64,9 +64,9 @@ def estimator_with(estimator: Any, **parameters: Any) -> Any:
 
 
 def estimator_without_shares(estimator: Any) -> Any:
-    """The estimator, whose whole budget goes to the weights: no centre of the rows, and no mean that is matched."""
+    """The estimator, whose whole budget goes to the weights: no centre of the rows, no atoms, no mean that is matched."""
     given = parameters_of(estimator)
-    return estimator_with(estimator, **{name: False for name in ("centre", "match_mean") if name in given})
+    return estimator_with(estimator, **{name: False for name in ("centre", "match_mean", "atoms") if name in given})
 
 
 def estimator_with_chosen_features(estimator: Any, n_rows: int | None, n_features: int | None) -> Any:

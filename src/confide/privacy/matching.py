@@ -20,7 +20,7 @@ from confide.erm.source import RowSource
 from confide.erm.target_losses import PoissonLoss
 from confide.errors import ParameterError
 from confide.plan_text import Part, document_of_sum
-from confide.privacy import centring, scales
+from confide.privacy import centring, scales, tables
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem
 from confide.privacy.noise import Entropy
@@ -181,12 +181,13 @@ def factor_of(matching: SumPlan[CountsAndResiduals], released: Array) -> float:
 
 
 def check_parts(parts: tuple[Part, ...]) -> None:
-    """Refuse parts of a plan that no page covers: each is a noisy sum of one of three kinds, at most one of a kind.
+    """Refuse parts of a plan that no page covers: each is a noisy sum of one of four kinds, at most one of a kind.
 
-    proofs/matching.md, theorem 3, proofs/centring.md, theorem 4, and proofs/scales.md, theorem 2.
+    proofs/matching.md, theorem 3, centring.md, theorem 4, scales.md, theorem 2, and tables.md, theorem 3.
     """
     kinds = [type(part.query) if type(part) is SumPlan else None for part in parts]
-    if not set(kinds) <= {centring.CentreOfRows, scales.SumsByTarget, CountsAndResiduals} or len(set(kinds)) < len(kinds):
+    known = {centring.CentreOfRows, scales.SumsByTarget, tables.AtomsOfColumns, CountsAndResiduals}
+    if not set(kinds) <= known or len(set(kinds)) < len(kinds):
         raise ParameterError(ANOTHERS)
 
 

@@ -302,9 +302,9 @@ class Plan:
     intervals : IntervalsPlan, InterestPlan or None
         What is released besides the weights, at a budget of its own. The release of this plan does not use it.
     parts : tuple of SumPlan
-        What a share of the budget pays for before and after the weights: a `scaling` of the columns in random features, a
-        `centring` of the rows, whose bound the problem then holds with that centre, and a `matching` of the mean of counts,
-        which moves the intercept.
+        What a share of the budget pays for before and after the weights: the `atoms` of columns, a `scaling` of the columns
+        in random features, a `centring` of the rows, whose bound the problem then holds with that centre, and a `matching`
+        of the mean of counts, which moves the intercept.
     reasons : tuple of str
         What `why` says.
     """
@@ -327,7 +327,7 @@ class Plan:
     """Whether the weights are those of a minimiser, but for noise and `parts`. Theorems on their loss rest on it."""
     weights_on_grid = property(plan_text.weights_on_grid)
     grid_sentence = plan_text.grid_sentence
-    scaling, centring, matching = map(plan_text.part_named, ("scaling", "centring", "matching"))
+    scaling, centring, matching, atoms = map(plan_text.part_named, ("scaling", "centring", "matching", "atoms"))
     perturbs_objective, descent = property(plan_text.perturbs_objective), None
 
     largest_slope = property(expected_noise.largest_slope)

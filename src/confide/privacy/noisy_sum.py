@@ -28,9 +28,9 @@ _UNIT = 2.0**-53
 _DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
 
 
-Before: TypeAlias = tuple[Plan, Any, tuple[float, ...]]
+Before: TypeAlias = tuple[Plan, Any, tuple[Any, ...]]
 """What follows from a sum that was released before the weights: their plan, their rows, and the scales of columns in random
-features, if it was released to find them."""
+features, or the atoms of columns, if it was released to find them."""
 
 
 class SumQuery(ABC):
@@ -220,6 +220,22 @@ def refuse_inexact(l2: float, rounding: float, refusal: str) -> None:
     """Raise ParameterError with the text of the refusal where rounding would raise the noise by more than a tenth."""
     if not 2.0 * rounding <= _LARGEST_INFLATION * l2:
         raise ParameterError(refusal)
+
+
+def planned_beside(part: Any, plan: Plan, query: SumQuery) -> SumPlan[Any]:
+    """A part of a plan of weights with Gaussian noise, planned again from its query.
+
+    Raises ParameterError unless it comes out the same, and the weights were planned for it beside all other such parts.
+    """
+    if type(part) is not SumPlan or part not in plan.parts:
+        raise ParameterError(ANOTHERS)
+    again = SumPlan.of(query, part.budget, ("gaussian",), part.share)
+    # The rho of a part with a budget of its own adds up with that of the weights (proofs/matching.md, theorem 3).
+    shared = [other for other in plan.parts if getattr(other, "budget", plan.budget) == plan.budget]
+    together = math.hypot(*(other.mu for other in shared if math.isfinite(other.mu)))
+    if part.budget != plan.budget or part.lattice != again.lattice or not together <= plan.problem.beside_mu:
+        raise ParameterError(ANOTHERS)
+    return again
 
 
 def joint_event(training: Plan, *beside: SumPlan[Any]) -> Event:

@@ -27,7 +27,7 @@ from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.certificate import GradientRounding
 from confide.privacy.mechanism import ANOTHERS, Plan, ProblemFacts
 from confide.privacy.noise import Entropy
-from confide.privacy.noisy_sum import Before, SumPlan, SumQuery, computed_distances
+from confide.privacy.noisy_sum import Before, SumPlan, SumQuery, computed_distances, planned_beside
 
 COUNT_SCALE = 0.3
 """The constant that counts rows, as a share of the norm of an encoded row, as for the centre of the rows."""
@@ -122,18 +122,11 @@ class SumsByTarget(SumQuery):
         """Release the sums, and give the rows with the scales that follow. The event of the plan was charged before this."""
         problem, own = plan.problem, self.problem
         facts = (own.neighbours, own.rows_per_person, own.n_rows_low, own.n_rows_high, self.largest_weight)
-        if type(part) is not SumPlan or part not in plan.parts or facts != (
+        if facts != (
             problem.neighbours, problem.rows_per_person, problem.n_rows_low, problem.n_rows_high, problem.largest_weight
         ):  # fmt: skip
             raise ParameterError(ANOTHERS)
-        again = SumPlan.of(self, part.budget, ("gaussian",), part.share)
-        # The rho of a part with a budget of its own adds up with that of the weights (proofs/matching.md, theorem 3).
-        shared = [other for other in plan.parts if getattr(other, "budget", plan.budget) == plan.budget]
-        beside = [other.mu for other in shared if math.isfinite(other.mu)]
-        together = math.hypot(*beside)
-        if part.budget != plan.budget or part.lattice != again.lattice or not together <= problem.beside_mu:
-            raise ParameterError(ANOTHERS)
-        scales = again.release(rows.remapped(lambda _: None), entropy)
+        scales = planned_beside(part, plan, self).release(rows.remapped(lambda _: None), entropy)
         of_columns = tuple(np.repeat(scales, self.bound.sizes).tolist())
         return plan, rows.remapped(lambda features: features.scaled(of_columns)), of_columns
 

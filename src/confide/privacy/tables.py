@@ -11,19 +11,23 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.array_types import Array
 from confide.errors import ParameterError
+from confide.features.atoms import atoms_of
+from confide.features.columns import NumberColumn
+from confide.plan_text import document_of_sum
 from confide.privacy.budgets import Budget, Neighbours, budget_of_row
 from confide.privacy.events import Event
 from confide.privacy.lattice import LatticeLaplace, lattice_exponent
-from confide.privacy.mechanism import ANOTHERS
+from confide.privacy.mechanism import ANOTHERS, Plan
 from confide.privacy.noise import Entropy
-from confide.privacy.noisy_sum import SumPlan, SumQuery
+from confide.privacy.noisy_sum import Before, SumPlan, SumQuery, planned_beside
 
 MOMENT_SCALE = 0.5
 """What multiplies moments beside counts. One half: the mean of a column then costs less than one of its tables, and at the
@@ -198,6 +202,80 @@ def moments_of(values: Array) -> NDArray[np.int64]:
     present = np.clip(np.where(np.isnan(values), 0.0, values), -1.0, 1.0)
     pairs = np.stack([present, present * present])
     return np.asarray(np.rint(np.ldexp(pairs, _DIGITS)).astype(np.int64).sum(axis=1))
+
+
+def common_total(tables: Sequence[Array]) -> float:
+    """The number of rows, from tables in which each row lies in one cell; the fewer cells, the less noise in a total."""
+    weights = np.array([1.0 / table.size for table in tables])
+    return max(0.0, float(weights @ np.array([table.sum() for table in tables]) / weights.sum()))
+
+
+# Atoms of columns, as a part of a plan of weights: numbers that many rows share.
+
+
+@dataclass(frozen=True, slots=True)
+class AtomsOfColumns(Tables):
+    """The rows by cell of columns in which a fit looks for atoms. Proof: proofs/tables.md, theorem 3.
+
+    Attributes
+    ----------
+    sizes, n_moments, neighbours, rows_per_person : as in `Tables`; there are no moments
+    columns : the columns, one for each table
+    slots : the largest number of atoms of a column
+    n_rows : public bounds on the number of rows
+    """
+
+    columns: tuple[NumberColumn, ...] = ()
+    slots: int = 0
+    n_rows: tuple[int, int] = (1, 1)
+
+    name = "atoms"
+    pays_for = "atoms, numbers that many rows share"
+    moves_rows = False
+    of_grid = "for the atoms of columns"
+    line = "atoms", "finds numbers that many rows share, each of which has an effect of its own"
+
+    def document(self, part: SumPlan[AtomsOfColumns]) -> dict[str, Any]:
+        """A JSON form of a part of a plan."""
+        facts = {"mu": part.mu, "columns": [column.name for column in self.columns], "most": self.slots}
+        return document_of_sum(part) | facts
+
+    def sentence(self, part: SumPlan[AtomsOfColumns]) -> str:
+        """What is released, for the guarantee."""
+        names = " and ".join(f'"{column.name}"' for column in self.columns)
+        return (
+            f"Before the weights, the rows are counted by their number in {names}, with noise; the counts cost "
+            f"{part.share:.2g} of the budget, which covers both. Which numbers are atoms, with an effect of their own, "
+            f"follows from them and from public facts alone."
+        )
+
+    def check(self, rows: Any) -> None:
+        if rows.n_rows > self.n_rows[1]:
+            raise ParameterError(ANOTHERS)
+
+    def summed(self, rows: Any) -> Array:
+        """The counts of all tables, over all rows wherever they lie."""
+        counts: NDArray[np.int64] = rows.sum_of_pieces(partial(counted_cells, self.sizes), self.size)
+        return counts.astype(np.float64)
+
+    def decoded(self, plan: Any, sums: Array) -> Any:
+        """The atoms of each column, a tuple of numbers."""
+        counts = np.split(sums, np.cumsum(self.sizes)[:-1])
+        n_rows = min(max(common_total(counts), float(self.n_rows[0])), float(self.n_rows[1]))
+        return atoms_of(self.columns, counts, plan.deviation, n_rows, plan.law, self.slots)
+
+    def before(self, part: Any, plan: Plan, rows: Any, entropy: Entropy) -> Before:
+        """Release the counts, and give the rows with the atoms that follow. The event of the plan was charged before."""
+        facts, own = plan.problem, (self.neighbours, self.rows_per_person, self.n_rows)
+        if own != (facts.neighbours, facts.rows_per_person, (facts.n_rows_low, facts.n_rows_high)):
+            raise ParameterError(ANOTHERS)
+        atoms = planned_beside(part, plan, self).release(rows, entropy)
+        return plan, rows.with_atoms(atoms), atoms
+
+
+def counted_cells(sizes: tuple[int, ...], piece: Any) -> NDArray[np.int64]:
+    """The rows of a piece by cell, for each of the columns in which a fit looks for atoms."""
+    return np.concatenate([counted(cells, size) for cells, size in zip(piece.cells, sizes, strict=True)])
 
 
 # Levels of categories that nobody can list: those whose noisy number of rows reaches a threshold. Proof: proofs/levels.md.

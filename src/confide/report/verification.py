@@ -22,6 +22,8 @@ from confide.erm.row_bounds import before_moving
 from confide.errors import ConfideError
 from confide.estimators.linear_model import form_of_model, released_model, said_of_target, settings_of_model
 from confide.estimators.search import plans_of_chosen, sentences_of_search
+from confide.features.atoms import MOST_IN_COLUMN, cells_of, n_cells
+from confide.features.encoder import Encoder
 from confide.features.forms import ShortenedInNorm
 from confide.features.fourier import has_found_scales
 from confide.features.schema import Schema
@@ -39,6 +41,8 @@ from confide.privacy.standardised_sums import StandardisedSums
 from confide.privacy.sufficient_statistics import NoisyStatistics, StatisticsPlan
 from confide.report.ledger_facts import LedgerFacts
 from confide.training.assumptions import guarantee_of, sentences_of_rows
+from confide.training.auto_features import SLOTS
+from confide.training.fit import atoms_release
 from confide.training.plan import AnyPlan
 
 VERIFIED, FAILED, UNCHECKED = "verified", "failed", "not checked"
@@ -174,7 +178,7 @@ def plans_again(model: Any) -> tuple[AnyPlan, AnyPlan]:
     ParameterError
         If these facts allow no plan.
     """
-    facts, released = model.guarantee_.circumstances, released_model(model)
+    facts, released, model = model.guarantee_.circumstances, released_model(model), _before_fit(model)
     n_features = None if model.schema is not None else model.n_features_in_
     if facts.search is not None:
         return plans_of_chosen(model, facts, n_features, len(released.domain))
@@ -182,6 +186,17 @@ def plans_again(model: Any) -> tuple[AnyPlan, AnyPlan]:
     classes = {"n_classes": len(released.domain)} if len(released.domain) > 2 else {}
     plan: AnyPlan = model.plan(n_rows, n_features, **classes)
     return plan, plan
+
+
+def _before_fit(model: Any) -> Any:
+    """The model with the schema and the parameters of which its plan was made: without the atoms that its fit found."""
+    made, facts = copy(model), model.guarantee_.circumstances
+    if hasattr(model, "atoms") and facts is not None and facts.place == "parties":
+        made.atoms = False  # parties send no counts
+    if model.schema is not None:
+        made.schema = model.schema.before_fit
+        made._encoder = Encoder(made.schema.for_another_fit)
+    return made
 
 
 def _findings_of_plan(model: Any, written_by: str) -> list[Finding]:
@@ -210,6 +225,7 @@ def _findings_of_plan(model: Any, written_by: str) -> list[Finding]:
 
 def _guarantee_again(model: Any, plan: AnyPlan) -> Guarantee:
     """The guarantee that the plan and the other facts in the file lead to, with all its sentences."""
+    model = _before_fit(model)
     facts, released, problem = model.guarantee_.circumstances, released_model(model), plan.problem
     if facts.ledger is not None and facts.prior_in_ledger and released.prior is not None:
         model = copy(model)
@@ -241,6 +257,7 @@ def _differences(model: Any, plan: AnyPlan, expected: Guarantee) -> list[str]:
         "ledger of the prior": not facts.prior_in_ledger or None not in (facts.ledger, released.prior),
         "list of columns": _has_its_columns(released),
         "map of rows to random features": _has_scales_as_planned(released, plan),
+        "list of atoms that it may find": _has_atoms_as_planned(released, plan),
         "description of what intervals are computed from": _has_evidence_as_planned(
             released, plan, settings_of_model(model).target_shift
         ),
@@ -258,6 +275,21 @@ def _has_scales_as_planned(released: ReleasedModel, plan: AnyPlan) -> bool:
     """Whether the columns of random features have scales beyond those of the schema or a prior, if the plan finds some."""
     known = None if released.encoder is None or released.prior is not None else released.encoder.appended
     return has_found_scales(released.fourier, known) == (getattr(plan, "scaling", None) is not None)
+
+
+def _has_atoms_as_planned(released: ReleasedModel, plan: AnyPlan) -> bool:
+    """Whether the atoms that the fit found are such as the plan may find, and are said to come from this fit."""
+    part, schema, guarantee = getattr(plan, "atoms", None), released.schema, released.guarantee
+    found = {} if schema is None else {c.name: c for c in schema.columns if c.is_number and c.before_fit is not c}
+    if part is None:
+        return not found
+    sought = {column.name: column for column in part.query.columns}
+    return found.keys() <= sought.keys() and all(
+        len(column.atoms) <= part.query.slots
+        and column.released_atoms == atoms_release(tuple(sought), guarantee)
+        and (cells_of(column, np.array(column.atoms), MOST_IN_COLUMN) < n_cells(column, MOST_IN_COLUMN) - 1).all()
+        for column in found.values()
+    )
 
 
 def _has_its_columns(released: ReleasedModel) -> bool:
@@ -346,6 +378,10 @@ def _is_bounded_as_planned(model: Any, plan: AnyPlan) -> bool:
     """Whether rows to be scored are clipped as the plan clips them, and shortened where it does so in the norm of a form."""
     released, planned = released_model(model), before_moving(plan.problem.row_bound)
     form = form_of_model(model)
+    encoder = released.encoder
+    # Slots in which the fit found no atoms are left out of the model.
+    if encoder is not None and planned == Encoder(encoder.schema.before_fit, slots=SLOTS).row_bound:
+        planned = encoder.row_bound
     if form is None:
         return bool(released.scoring.row_bound == planned)
     own, norm = released.scoring.row_bound if released.encoder is None else released.encoder.row_bound, planned.l2_norm
@@ -385,13 +421,14 @@ def _finding_of_schema(own: Schema | None, given: Schema | None) -> Finding:
     if schema_hash(own) == schema_hash(given):
         return Finding(VERIFIED, f"The model has exactly this schema. {contents}")
     if _without_choices(own) == _without_choices(given):
-        same = "The model has this schema, but for knots, interactions, random features and units"
+        same = "The model has this schema, but for knots, interactions, random features, atoms that the fit found, and units"
         return Finding(VERIFIED, f"{same}, which were not compared. {contents}", ("schema",))
     return Finding(FAILED, f"The model was fitted with another schema than the one that was given. {contents}")
 
 
 def _without_choices(schema: Schema) -> dict[str, Any]:
-    """What a schema says besides what an estimator may choose. None chooses atoms, so these are compared."""
+    """What a schema says besides what an estimator may choose. Atoms that no fit found are compared."""
+    schema = schema.before_fit
     columns = {column.name: (column.atoms, column.released_atoms) for column in schema.columns if column.is_number}
     described = schema.without_curves().to_dict() | {"atoms": columns}
     kept = {key: value for key, value in described.items() if key not in ("interact", "random_features")}

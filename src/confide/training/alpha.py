@@ -202,6 +202,7 @@ class AlphaRule:
     usual_norm : the L2 norm of a typical row without its intercept, if more is known of it than the bound on rows says
     has_curves : whether the effect of a number may be a curve, with three knots or more
     random_features : whether rows are random features of a kernel, and nothing else
+    n_slots : how many columns are slots for atoms. Most stay empty, so their noise is not balanced against anything
     for_intervals : whether intervals are made from the release. They must cover the noise, so it does not pay to take a
         smaller ridge at the price of a little more noise
     """
@@ -213,6 +214,7 @@ class AlphaRule:
     usual_norm: float | None = None
     has_curves: bool = False
     random_features: bool = False
+    n_slots: int = 0
 
 
 def plan_with_alpha(mechanism: Mechanism, problem: Problem, budget: Budget, rule: AlphaRule) -> Plan:
@@ -280,6 +282,7 @@ def _balanced_l2_of(plan: Plan, rule: AlphaRule) -> float:
         return l2_beside_curvature(noise_norm, problem)
     if rule.random_features:
         noise_norm *= math.sqrt(min(1.0, MOST_BALANCED_FEATURES / problem.n_features))
+    noise_norm *= math.sqrt(1.0 - rule.n_slots / problem.row_width)
     balanced = balanced_l2(
         noise_norm,
         # As if every row had the largest weight, so that the unit of the weights of rows does not matter.
@@ -394,7 +397,7 @@ def usual_norm_of_curves(encoder: Encoder) -> float | None:
     has_curves = _HATS in squares.values()
     numbers = {column.name for column in schema.columns if column.is_number}
     products = []
-    n_atoms = len(schema.names_of_codes) - len(squares)
+    n_atoms = len(bound.sizes) - len(squares) - len(schema.interact)
     for interaction, square in zip(schema.interact, of_groups[len(squares) + n_atoms :], strict=True):
         coarse = {} if interaction.knots is None else dict.fromkeys(numbers, _HATS if interaction.knots else _LINE)
         members = [(squares | coarse)[name] for name in interaction.columns]
@@ -423,16 +426,17 @@ def typical_norm(problem: Problem, usual: float | None) -> float:
     return usual_norm(problem.row_bound, problem.intercept) if usual is None else math.hypot(usual, problem.intercept)
 
 
-def strength(plan: Plan, usual: float | None) -> float:
+def strength(plan: Plan, usual: float | None, n_slots: int = 0) -> float:
     """The sum of all rows, each of typical norm, over the noise in the summed objective, for each weight.
 
-    inf for a plan without such noise. `usual` is explained in `typical_norm`.
+    inf for a plan without such noise. `usual` is explained in `typical_norm`. Slots for atoms do not count.
     """
     problem = plan.problem
     if plan.noise is None:
         return math.inf
     rows = problem.largest_weight * problem.n_rows_low * typical_norm(problem, usual)
-    return rows / (problem.n_weights * plan.noise.norm)
+    part = 1.0 - n_slots / problem.row_width
+    return rows / (part * problem.n_weights * math.sqrt(part) * plan.noise.norm)
 
 
 def balanced_l2(

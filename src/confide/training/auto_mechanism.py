@@ -17,11 +17,15 @@ from confide.erm.objective import Solver
 from confide.erm.penalties import Penalty
 from confide.erm.source import RowSource
 from confide.errors import InsufficientRegularisation, ParameterError
+from confide.features.atoms import MOST_IN_COLUMN, n_cells
+from confide.features.encoder import Encoder
 from confide.privacy.budgets import Budget
 from confide.privacy.mechanism import ANOTHERS, Mechanism, Plan, Problem, Release, made_by, zero_weights
 from confide.privacy.noise import Entropy
+from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
+from confide.privacy.tables import AtomsOfColumns
 from confide.training.alpha import AlphaRule, plan_with_alpha
 from confide.training.gradient_steps import gradient_mechanism
 from confide.training.settings import Settings
@@ -109,6 +113,7 @@ def plan_of_weights(settings: Settings, n_features: int, n_rows: int | None) -> 
         usual_norm=settings.usual_norm,
         has_curves=settings.has_curves,
         random_features=settings.random_features,
+        n_slots=settings.n_slots,
     )
     name = mechanism_for(settings, loss)
     if name == "gradient":
@@ -144,6 +149,22 @@ def problem_of(settings: Settings, loss: Loss, n_features: int, n_rows: int | No
         prior=settings.weights_of_prior(loss.constants.n_outputs, n_features),
         penalty=penalty,
     )
+
+
+SHARE_OF_ATOMS = 0.1
+"""The part of the budget that finds atoms of columns (benchmarks/atoms.py)."""
+
+
+def atoms_plan(settings: Settings, encoder: Encoder, n_rows: int | None) -> SumPlan[AtomsOfColumns]:
+    """The plan of the counts by which a fit finds atoms for the slots of an encoder."""
+    facts = facts_of_rows(settings, encoder.n_features, n_rows)
+    number, sizes = (
+        (facts["n_rows_low"], facts["n_rows_high"]),
+        (n_cells(column, MOST_IN_COLUMN) for column in encoder.sought),
+    )
+    persons = (settings.neighbours, settings.rows_per_person)
+    query = AtomsOfColumns(tuple(sizes), 0, *persons, columns=encoder.sought, slots=encoder.slots, n_rows=number)
+    return SumPlan.of(query, settings.budget, ("gaussian",), SHARE_OF_ATOMS)
 
 
 def facts_of_rows(settings: Settings, n_features: int, n_rows: int | None) -> dict[str, Any]:

@@ -11,13 +11,15 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from confide.budget_warnings import cautions, of_many_classes, warn
 from confide.effects.monotone import monotone_weights
 from confide.erm.source import RowSource
 from confide.errors import AccuracyWarning
 from confide.expected_noise import wasted
+from confide.features.checks import AtomsRelease
+from confide.features.encoder import Encoder
 from confide.features.forms import ShortenedInNorm
 from confide.features.fourier import CurvesAndFeatures
 from confide.guarantee import Guarantee
@@ -26,7 +28,7 @@ from confide.inference.debiased import (
 )
 from confide.inference.intervals import WeightsEvidence
 from confide.intake.rows import GivenRows
-from confide.intake.specification import CheckedRows, RowSpecification
+from confide.intake.specification import CheckedRows, RowSpecification, coefficient_names
 from confide.models.model import ReleasedModel
 from confide.models.scores import LinearModel
 from confide.privacy import matching
@@ -43,9 +45,9 @@ from confide.training.plan import AnyPlan, plan_for, sums_beside
 from confide.training.settings import Settings
 from confide.training.support import with_zeros
 
-Fit: TypeAlias = tuple[LinearModel, WeightsEvidence | None, InterestEvidence | None, tuple[float, ...]]
-"""What one fit released: the weights; what intervals, or those of named coefficients, are computed from; and the scales of
-encoded columns in random features, if they were found."""
+Fit: TypeAlias = tuple[LinearModel, WeightsEvidence | None, InterestEvidence | None, dict[str, tuple[Any, ...]]]
+"""What one fit released: the weights; what intervals, or those of named coefficients, are computed from; and what was found
+before the weights: as "scaling", scales of encoded columns in random features, and as "atoms", those of columns."""
 
 
 def train(given: GivenRows, specification: RowSpecification, settings: Settings, charge: Charge) -> ReleasedModel:
@@ -78,15 +80,55 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
 
 def model_of(fit: Fit, alpha: float, guarantee: Guarantee, rows: CheckedRows, settings: Settings) -> ReleasedModel:
     """What a fit released, with the public facts about the rows, and with monotone effects where they were asked for."""
-    weights, evidence, interest, scales = fit
-    if scales and isinstance(rows.fourier, CurvesAndFeatures):
-        rows = replace(rows, fourier=rows.fourier.scaled(scales))
+    weights, evidence, interest, found = fit
+    if "scaling" in found and isinstance(rows.fourier, CurvesAndFeatures):
+        rows = replace(rows, fourier=rows.fourier.scaled(found["scaling"]))
     if evidence is not None:
         evidence = evidence.of_rows(settings.target_shift, has_weights=rows.has_weights)
     if rows.has_weights and interest is not None:
         interest = interest.with_weights()
-    model = ReleasedModel.of(model_of_columns(weights, settings), evidence, alpha, guarantee, rows, settings.prior, interest)
+    scoring = model_of_columns(weights, settings)
+    if rows.encoder is not None and rows.encoder.slots:
+        rows, scoring = with_atoms(rows, rows.encoder, scoring, found.get("atoms", ()), guarantee)
+    model = ReleasedModel.of(scoring, evidence, alpha, guarantee, rows, settings.prior, interest)
     return replace(model, scoring=monotone_weights(model, dict(settings.monotone))) if settings.monotone else model
+
+
+def with_atoms(
+    rows: CheckedRows, encoder: Encoder, model: LinearModel, atoms: tuple[Any, ...], guarantee: Guarantee
+) -> tuple[CheckedRows, LinearModel]:
+    """The public facts about the rows with the atoms that were found, and the weights of these columns without empty slots.
+
+    Parameters
+    ----------
+    rows : the public facts about the rows
+    encoder : by which they were encoded
+    model : the weights of its columns
+    atoms : those of each column in which some were looked for; empty if none were
+    guarantee : of the fit
+    """
+    release = atoms_release(tuple(column.name for column in encoder.sought), guarantee)
+    pairs = zip(encoder.sought, atoms, strict=False)
+    made, kept = encoder.with_found([replace(column, atoms=own, released_atoms=release) for column, own in pairs if own])
+    bound = made.row_bound if model.row_bound == encoder.row_bound else model.row_bound
+    names = coefficient_names(rows.columns, made, rows.fourier)
+    rows = replace(rows, encoder=made, coefficient_names=names)
+    return rows, replace(model, coef=model.coef[:, kept], row_bound=bound)
+
+
+def atoms_release(columns: tuple[str, ...], guarantee: Guarantee) -> AtomsRelease:
+    """What the schema of a model says of the atoms that its own fit found in these columns."""
+    facts = guarantee.circumstances
+    return AtomsRelease(
+        columns,
+        str(guarantee.neighbours),
+        **guarantee.budget.amounts,
+        max_rows_per_person=guarantee.max_rows_per_person,
+        attempts=1 if facts is None else facts.attempts,
+        ledger=None if facts is None or facts.ledger is None else facts.ledger.identity,
+        void=guarantee.void,
+        by_fit=True,
+    )
 
 
 def model_of_columns(model: LinearModel, settings: Settings) -> LinearModel:
@@ -109,13 +151,13 @@ def released(plan: AnyPlan, source: RowSource, entropy: Entropy) -> Fit:
     """Release by a plan whose event was charged before this call."""
     if isinstance(plan, StatisticsPlan):
         of_sums, from_sums = weights_of_sums(plan, source, entropy)
-        return LinearModel.of(of_sums[None], plan.problem), from_sums, None, ()
+        return LinearModel.of(of_sums[None], plan.problem), from_sums, None, {}
     matching.check_parts(plan.parts)
     ready: Plan = plan
-    scales: tuple[float, ...] = ()
+    found: dict[str, tuple[Any, ...]] = {}
     for part in plan.parts:
-        ready, source, found = part.query.before(part, ready, source, entropy)
-        scales = scales or found
+        ready, source, follows = part.query.before(part, ready, source, entropy)
+        found |= {part.query.name: follows} if follows else {}
     problem = ready.problem
     minimiser = weights = MECHANISMS[plan.mechanism].release(ready, source, NewtonThenFallback(), entropy).weights
     for part in plan.parts:
@@ -124,8 +166,8 @@ def released(plan: AnyPlan, source: RowSource, entropy: Entropy) -> Fit:
     if problem.penalty.l1_ratio > 0.0:
         model = with_zeros(model, ready, minimiser)
     if plan.intervals is None:
-        return model, None, None, scales
-    return model, *plan.intervals.released(ready, minimiser, source, entropy), ()
+        return model, None, None, found
+    return model, *plan.intervals.released(ready, minimiser, source, entropy), {}
 
 
 def lattices_of(plan: AnyPlan) -> tuple[LatticeNoise | None, ...]:

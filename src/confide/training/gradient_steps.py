@@ -183,16 +183,16 @@ def descent_of(rule: AlphaRule, problem: Problem, mu: float) -> tuple[Problem, D
     # A larger margin or target makes scores and weights larger by this factor.
     unit = rule.score_size or max(1.0, problem.loss.constants.margin)
     lipschitz, rows = problem.loss.constants.lipschitz, problem.largest_weight * problem.n_rows_low
-    share = _LIMIT
+    share, width = _LIMIT, problem.row_width - rule.n_slots
     # A lower limit makes all weights larger, and with them those that are noise alone.
     if problem.loss == LogisticLoss() and problem.penalty.l1_ratio == 0.0:
-        noise_norm = _sensitivity(problem, lipschitz) / mu * math.sqrt(problem.row_width)
-        is_clear = rows * typical / (problem.row_width * noise_norm) >= _ENOUGH_FOR_PROBABILITIES
+        noise_norm = _sensitivity(problem, lipschitz) / mu * math.sqrt(width)
+        is_clear = rows * typical / (width * noise_norm) >= _ENOUGH_FOR_PROBABILITIES
         share = _LIMIT if is_clear else _LIMIT_OF_LOGISTIC
     limit = lipschitz * min(1.0, share * typical / problem.row_norm)
     balanced = balanced_l2(
         # That of the mean of all sums. The weights of several scores are balanced score by score.
-        _sensitivity(problem, limit) / mu * math.sqrt(problem.row_width),
+        _sensitivity(problem, limit) / mu * math.sqrt(width),
         rows,
         typical,
         on_weights=False,

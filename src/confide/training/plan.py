@@ -31,9 +31,10 @@ from confide.privacy.mechanism import NO_OBJECTIVE, Plan, ProblemFacts
 from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.scales import SumsByTarget, scales_plan
 from confide.privacy.sufficient_statistics import StatisticsPlan
+from confide.privacy.tables import AtomsOfColumns
 from confide.training.alpha import USUAL_RADIUS, strength
 from confide.training.auto_loss import loss_at_noise
-from confide.training.auto_mechanism import facts_of_rows, mechanism_for, plan_of_weights
+from confide.training.auto_mechanism import SHARE_OF_ATOMS, atoms_plan, facts_of_rows, mechanism_for, plan_of_weights
 from confide.training.budget_shares import (
     breadth,
     plan_with_interest,
@@ -180,9 +181,14 @@ def _with_another_loss(draft: Draft) -> Iterator[Draft]:
     yield draft.having(minimised=replace(draft.loss, loss=other, bound_if_noisy=shorter))
 
 
+def _strength(draft: Draft) -> float:
+    """The `strength` of the plan of a draft."""
+    return strength(draft.plan, draft.settings.usual_norm, draft.settings.n_slots)
+
+
 def _is_loud(draft: Draft) -> bool:
     """Whether the noise of a plan is so large that the hinge gives way."""
-    return strength(draft.plan, draft.settings.usual_norm) < ENOUGH_FOR_THE_HINGE
+    return _strength(draft) < ENOUGH_FOR_THE_HINGE
 
 
 def _may_shorten(draft: Draft) -> bool:
@@ -228,7 +234,7 @@ def _gains_by_centre(draft: Draft) -> bool:
     if not plan.minimises or not _may_centre(plan) or _share_of_rows(plan) <= _LEAST_NOISE:
         return False
     # Centred rows are shortened, and with so little noise that costs more than the centre gains.
-    return not (_compares_gradients(draft) and strength(plan, draft.settings.usual_norm) >= _enough_for_gradients(plan))
+    return not (_compares_gradients(draft) and _strength(draft) >= _enough_for_gradients(plan))
 
 
 # Whether a part of the budget finds the length scales of random features.
@@ -251,6 +257,24 @@ def _with_scales(draft: Draft) -> Iterator[Draft]:
         part = scales_plan(query, draft.plan.budget, _SHARE_OF_SCALES)
         beside = draft.having(beside_mu=math.hypot(settings.beside_mu, part.mu))
         yield replace(beside, parts=(*draft.parts, part))
+
+
+# Whether a part of the budget finds numbers that many rows share.
+#
+# Whether a fit has slots for them is decided before, with knots and interactions (`auto_features.with_slots`).
+
+
+def _with_atoms(draft: Draft) -> Iterator[Draft]:
+    """The draft with noisy counts of the rows by number, in the columns in which atoms are looked for."""
+    encoder = draft.settings.finding
+    if encoder is None:
+        return
+    with suppress(ParameterError):
+        part = atoms_plan(draft.settings, encoder, draft.n_rows)
+        # Whatever later steps change, the counts stay.
+        mu = math.hypot(draft.settings.beside_mu, part.mu)
+        asked = replace(draft.asked, beside_mu=mu)
+        yield replace(draft.having(beside_mu=mu), asked=asked, parts=(*draft.parts, part))
 
 
 def _with_centre(draft: Draft) -> Iterator[Draft]:
@@ -336,7 +360,7 @@ def _errs_less_often(draft: Draft) -> bool:
         enough = ENOUGH_FOR_THE_HINGE
     is_gaussian = plan.noise.law == "gaussian" or asked.has_curves
     # Settings with a smaller bound on rows do not know the usual norm any more.
-    return is_gaussian and least <= strength(plan, draft.settings.usual_norm) < enough
+    return is_gaussian and least <= _strength(draft) < enough
 
 
 def _compares_gradients(draft: Draft) -> bool:
@@ -365,11 +389,15 @@ def _is_too_noisy(plan: Plan) -> bool:
     return share > _NOISY_UNDER_RHO if plan.budget.is_concentrated else share > _NOISY and plan.noise.law == "gaussian"
 
 
+def _finds_atoms(part: SumPlan[Any]) -> bool:
+    return type(part.query) is AtomsOfColumns
+
+
 def _with_gradients(draft: Draft) -> Iterator[Draft]:
     """Noisy gradients for the loss that was chosen. They clip slopes, so rows are as long as they were."""
     settings = replace(draft.asked, minimised=draft.loss, mechanism="gradient")
     others = tuple(said for said in draft.said if said[0] != "centre")
-    yield replace(draft, settings=settings, parts=(), said=others)
+    yield replace(draft, settings=settings, parts=tuple(filter(_finds_atoms, draft.parts)), said=others)
 
 
 # Whether a part of the budget makes predicted counts right in the mean.
@@ -392,7 +420,7 @@ _UP = 1.0 + 2.0**-30
 
 def _with_mean(draft: Draft) -> Iterator[Draft]:
     """The fit that the steps before decide on what a share of the budget leaves, and the two sums."""
-    asked, budget = replace(draft.asked, minimised=draft.loss), draft.asked.budget
+    asked, budget = replace(draft.asked, minimised=draft.loss, beside_mu=0.0), draft.asked.budget
     law = "gaussian" if budget.is_concentrated else law_of(draft.plan)  # a rho pays for no other
     # There may be no plan for what is left of the budget.
     with suppress(ParameterError):
@@ -506,6 +534,13 @@ STEPS = (
         taken="Weights and intervals share the budget, in the way that gives the shortest intervals that can be trusted.",
     ),
     Step(
+        "atoms",
+        None,
+        _with_atoms,
+        _always,
+        taken=f"{SHARE_OF_ATOMS:.0%} of the budget finds numbers that many rows share, which have effects of their own.",
+    ),
+    Step(
         "scales",
         None,
         _with_scales,
@@ -567,6 +602,7 @@ def _open_steps(asked: Settings, loss: ScoreLoss | None) -> dict[str, bool]:
         "loss": loss is not None and loss.if_noisy not in (None, loss.loss),
         "length of rows": loss is not None and loss.bound_if_noisy is not None and not asked.has_intervals,
         "shares of intervals": asked.has_intervals,
+        "atoms": asked.finding is not None,
         "scales": asked.may_scale and not asked.budget.is_pure and asked.budget.is_private,
         "centre": may_be_gaussian and has_intercept,
         # With random features an exact minimiser was better.

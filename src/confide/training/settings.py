@@ -135,6 +135,7 @@ class Settings:
     has_curves : whether the effect of a number may be a curve, with three knots or more
     random_features : whether rows are random features of a kernel, and nothing else
     appending : the encoder whose rows random features are appended to, or None
+    finding : the encoder with slots for atoms that a part of the budget may find, or None
     neighbours : which data sets the guarantee calls neighbours
     n_rows_bounds : (low, high), or None if the number of rows is public
     rows_per_person : the largest number of rows that one person contributed
@@ -182,6 +183,7 @@ class Settings:
     has_curves: bool = False
     random_features: bool = False
     appending: Encoder | None = None
+    finding: Encoder | None = None
     monotone: tuple[tuple[str, str], ...] = ()
     centre: bool = False
     match_mean: bool = False
@@ -240,6 +242,11 @@ class Settings:
             population_size=size,
             n_rows=1 if size is None else n_rows,
         )
+
+    @property
+    def n_slots(self) -> int:
+        """How many columns are slots for atoms."""
+        return 0 if self.finding is None else self.finding.slots * len(self.finding.sought)
 
     @property
     def score_loss(self) -> ScoreLoss:

@@ -1,0 +1,283 @@
+"""When a part of the budget of a fit finds atoms, and what a fit does with them."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import confide
+from confide import AdditiveClassifier, AdditiveRegressor, ApproxDP, Ledger, LogisticRegression, PureDP, Schema
+from confide.errors import FileError
+from confide.expected_noise import noise_on_a_weight
+from confide.features.encoder import Encoder
+from confide.files import _checksum, read_document
+from confide.privacy.budgets import ZCDP
+from confide.report.verification import failures_of_plan, verify
+from confide.training.auto_features import ENOUGH_FOR_ATOMS, ROWS_FOR_ATOMS, SLOTS
+from confide.training.auto_mechanism import SHARE_OF_ATOMS
+
+BUDGET = ZCDP(4.0)
+"""Under (epsilon, delta), so few weights would have Laplace noise, and no atoms."""
+COLUMNS = {
+    "gain": {"low": 0, "high": 20_000, "scale": "log"},
+    "loss": {"low": 0, "high": 100, "scale": "log", "missing": True},
+    "age": {"low": 17, "high": 90},
+    "sex": {"categories": ["f", "m"]},
+}
+SCHEMA = Schema(COLUMNS, {"column": "y", "negative": "n", "positive": "p"})
+NUMBERS = Schema(COLUMNS, {"column": "t", "low": 0, "high": 4})
+COUNTS = Schema(COLUMNS, {"column": "t", "low": 0, "high": 4})
+THREE = Schema(COLUMNS, {"column": "y", "classes": ["n", "o", "p"]})
+N = 4000
+
+
+def table(n=N, seed=0):
+    """Rows of which a gain of 5,013 says no, and one of 7,688 yes, though gains around them say nothing."""
+    rng = np.random.default_rng(seed)
+    gain = np.where(rng.uniform(size=n) < 0.4, 0, rng.integers(1, 20_000, n))
+    gain[: n // 10], gain[n // 10 : n // 5] = 5013, 7688
+    chance = np.where(gain == 5013, 0.02, np.where(gain == 7688, 0.98, 0.4))
+    frame = pd.DataFrame({"gain": gain, "loss": rng.integers(0, 101, n).astype(float), "age": rng.integers(17, 91, n)})
+    frame.loc[::7, "loss"] = np.nan
+    frame["sex"] = rng.choice(["f", "m"], n)
+    frame["y"] = np.where(rng.uniform(size=n) < chance, "p", "n")
+    return frame.assign(t=2.0 * (frame["y"] == "p") + rng.uniform(size=n)).sample(frac=1.0, random_state=1)
+
+
+ROWS = table()
+
+
+def fitted(kind=AdditiveClassifier, rows=ROWS, budget=BUDGET, schema=SCHEMA, **parameters):
+    target = rows["y"] if "y" in str(schema.target) or schema is SCHEMA else rows["t"]
+    return kind(budget, schema=schema, **{"random_state": 0} | parameters).fit(rows, target)
+
+
+def atoms_of(model):
+    return {column.name: column.atoms for column in model.schema_.columns if column.is_number and column.atoms}
+
+
+def written(content, path):
+    """A file of this content with the right checksum."""
+    document = {"kind": "confide-model", "format_version": 1, "checksum": _checksum(content), "content": content}
+    path.write_text(json.dumps(document))
+    return path
+
+
+@pytest.mark.parametrize("budget", [ApproxDP(4.0, 1e-6), BUDGET], ids=["approximate", "concentrated"])
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-or-remove-one"])
+def test_a_fit_finds_numbers_that_many_rows_share(budget, neighbours):
+    """Under the one charge of the fit; plan, guarantee, schema and effects say so, and it errs less often than without."""
+    bounds = {} if neighbours == "replace-one" else {"n_rows_bounds": (N - 100, N + 500)}
+    ledger, given = Ledger(limit=budget, neighbours=neighbours), bounds | {"neighbours": neighbours, "mechanism": "gradient"}
+    model = AdditiveClassifier(budget, schema=SCHEMA, ledger=ledger, **given)
+    plan = model.plan(None if bounds else N)
+    assert plan.atoms.share == SHARE_OF_ATOMS == 0.1
+    assert plan.to_dict()["atoms"]["columns"] == ["gain", "loss"]
+    assert "numbers that many rows share" in str(plan)
+    assert "10% of the budget finds numbers that many rows share" in plan.why()
+    model.fit(ROWS, ROWS["y"])
+    assert math.isclose(*(float(next(iter(each.amounts.values()))) for each in (ledger.spent(), budget)), rel_tol=1e-9)
+    assert len(ledger.entries()) == 1
+    assert {5013.0, 7688.0} <= set(atoms_of(model)["gain"])
+    assert model.coef_.shape == (1, model._encoder.n_features)
+    assert [name for name in model.coefficient_names_ if name.startswith("gain=")] == [
+        f"gain={atom:g}" for atom in atoms_of(model)["gain"]
+    ]
+    assert 'the rows are counted by their number in "gain" and "loss", with noise' in model.guarantee_.statement()
+    effects = model.effects_.set_index("value")["effect"]
+    assert effects["= 5013"] < -1.0 < 1.0 < effects["= 7688"]
+    test = table(seed=9)
+    without = AdditiveClassifier(budget, schema=SCHEMA, atoms=False, **given).fit(ROWS, ROWS["y"])
+    assert model.score(test, test["y"]) > without.score(test, test["y"]) + 0.05
+
+
+@pytest.mark.parametrize(
+    ("kind", "schema", "parameters"),
+    [
+        (AdditiveRegressor, NUMBERS, {}),
+        (AdditiveRegressor, COUNTS, {"loss": "poisson"}),
+        (AdditiveClassifier, THREE, {}),
+        (AdditiveClassifier, SCHEMA, {"mechanism": "objective"}),
+        (AdditiveClassifier, SCHEMA, {"mechanism": "gradient"}),
+        (AdditiveClassifier, SCHEMA, {"centre": False}),
+        (AdditiveClassifier, SCHEMA, {"loss": "logistic"}),
+        (AdditiveClassifier, SCHEMA, {"max_rows_per_person": 2, "budget": ZCDP(30.0)}),
+        (AdditiveClassifier, SCHEMA, {"class_weight": {"n": 1.0, "p": 0.5}}),
+    ],
+    ids=["numbers", "counts", "three classes", "objective", "gradients", "no centre", "logistic", "persons", "weights"],
+)
+def test_fits_of_every_kind_find_them(kind, schema, parameters, tmp_path):
+    """Each with its own plan, which `confide verify` makes again; files say the same as the model."""
+    model = fitted(kind, schema=schema, **parameters)
+    assert {5013.0, 7688.0} <= set(atoms_of(model)["gain"])
+    model.save(tmp_path / "model.json")
+    loaded = confide.load(tmp_path / "model.json")
+    assert failures_of_plan(loaded) == ()
+    np.testing.assert_array_equal(loaded.predict(ROWS), model.predict(ROWS))
+    assert loaded.schema_.to_dict() == model.schema_.to_dict()
+
+
+def test_rows_of_persons_and_weights_of_rows_do_not_matter(tmp_path):
+    """Rows beyond the cap of a person are not counted; a row of any weight counts once."""
+    rows = ROWS.assign(who=np.arange(N) // 4, w=0.5)
+    weighted = replace(SCHEMA, weight={"column": "w", "high": 1.0})
+    model = fitted(rows=rows, schema=weighted)
+    assert atoms_of(model) == atoms_of(fitted())
+    persons = replace(SCHEMA, person="who")
+    ledger = Ledger(limit=ZCDP(30.0))
+    model = fitted(rows=rows, schema=persons, budget=ZCDP(30.0), ledger=ledger)
+    assert 5013.0 in atoms_of(model)["gain"]
+
+
+@pytest.mark.parametrize("cache", [False, True])
+def test_rows_in_files_and_partitions_give_the_same_release(cache, tmp_path, monkeypatch):
+    """To the bit from files, kept or read again; from partitions the same atoms."""
+    monkeypatch.setattr("confide.data.file_rows._HELD_BYTES", 0)
+    model = fitted(random_state=1)
+    ROWS.to_parquet(tmp_path / "rows.parquet")
+    rows = confide.open_rows(tmp_path / "rows.parquet", SCHEMA, cache=cache)
+    streamed = AdditiveClassifier(BUDGET, schema=SCHEMA, random_state=1).fit(rows)
+    np.testing.assert_array_equal(streamed.coef_, model.coef_)
+    assert streamed.schema_ == model.schema_
+    dask = pytest.importorskip("dask.dataframe")
+    parts = confide.open_rows(dask.from_pandas(ROWS, npartitions=3), SCHEMA)
+    divided = AdditiveClassifier(BUDGET, schema=SCHEMA, random_state=1).fit(parts)
+    assert divided.schema_ == model.schema_
+    np.testing.assert_allclose(divided.coef_, model.coef_, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("schema", "parameters"),
+    [
+        (SCHEMA, {"budget": PureDP(4.0)}),
+        (SCHEMA, {"budget": PureDP(math.inf)}),
+        (SCHEMA, {"atoms": False}),
+        (SCHEMA, {"monotone": {"age": "up"}}),
+        (SCHEMA, {"penalty": "smooth"}),
+        (SCHEMA, {"inference_share": 0.3}),
+        (SCHEMA, {"interactions": "all"}),
+        (SCHEMA, {"mechanism": "output"}),
+        (SCHEMA, {"prior": AdditiveClassifier(math.inf, schema=SCHEMA, random_state=0).fit(ROWS, ROWS["y"])}),
+        (replace(SCHEMA, columns={"gain": {"low": 0, "high": 100}, "sex": {"categories": ["f", "m"]}}), {}),
+        (replace(SCHEMA, columns={"gain": {"low": 0, "high": 100, "scale": "log", "atoms": [5]}}), {}),
+        (replace(SCHEMA, columns={"gain": {"low": 0.2, "high": 0.9, "scale": "log"}}), {}),
+        (replace(SCHEMA, columns={"gain": COLUMNS["gain"], "gain=7": {"low": 0, "high": 1}}), {}),
+    ],
+)
+def test_other_fits_look_for_none(schema, parameters):
+    """It follows from public facts, and their plan has no such part."""
+    model = AdditiveClassifier(**{"budget": BUDGET, "schema": schema, "random_state": 0} | parameters)
+    assert getattr(model.plan(N), "atoms", None) is None
+    assert LogisticRegression(BUDGET, schema=SCHEMA).plan(N).atoms is None
+    squared = AdditiveRegressor(BUDGET, schema=NUMBERS, loss="squared").plan(N)
+    assert getattr(squared, "atoms", None) is None
+
+
+def test_where_noise_is_large_beside_the_rows_none_are_looked_for():
+    """Three deviations of the noise on a count may be six thousandths of the rows: one row less is too few."""
+    model = AdditiveClassifier(BUDGET, schema=SCHEMA)
+    enough = math.ceil(3.0 * model.plan(N).atoms.deviation / ENOUGH_FOR_ATOMS)
+    assert ENOUGH_FOR_ATOMS == 0.006
+    assert model.plan(enough).atoms is not None
+    assert model.plan(enough - 1).atoms is None
+    assert model.plan(enough - 1).problem == AdditiveClassifier(BUDGET, schema=SCHEMA, atoms=False).plan(enough - 1).problem
+
+
+def test_few_weights_keep_laplace_noise():
+    """Unless the noise is small: under (epsilon, delta), and with so many rows for each unit of noise on a weight."""
+    assert ROWS_FOR_ATOMS == 35_000.0
+    schema = replace(SCHEMA, columns={name: COLUMNS[name] for name in ("gain", "sex")})
+    model = AdditiveClassifier(ApproxDP(2.0, 1e-12), schema=schema, knots=6)
+    plan = model.plan(40_000)
+    assert plan.atoms is None
+    assert plan.noise.law == "laplace"
+    least = ROWS_FOR_ATOMS * noise_on_a_weight(plan) / plan.problem.row_bound.l2_norm
+    assert model.plan(int(0.97 * least)).atoms is None
+    assert model.plan(int(1.03 * least)).atoms is not None
+
+
+def test_a_column_gets_as_many_atoms_as_it_has_slots():
+    """The plan has a column of zeros for each slot that stays empty, and neither its ridge nor its mechanism counts them."""
+    assert SLOTS == 64
+    plan = AdditiveClassifier(BUDGET, schema=SCHEMA).plan(N)
+    plain = AdditiveClassifier(BUDGET, schema=SCHEMA, atoms=False).plan(N)
+    assert plan.problem.n_features == plain.problem.n_features + 2 * SLOTS
+    assert plan.alpha < 1.3 * plain.alpha
+    rng = np.random.default_rng(0)
+    many = ROWS.assign(gain=rng.choice(np.arange(100, 20_000, 199), N))
+    assert len(atoms_of(fitted(rows=many, budget=ZCDP(400.0)))["gain"]) == SLOTS
+
+
+def test_where_none_is_found_the_model_is_one_without_atoms(tmp_path):
+    """Its schema keeps no trace, and its plan is made again all the same."""
+    rng = np.random.default_rng(0)
+    rows = ROWS.assign(gain=rng.uniform(1, 20_000, N), loss=np.nan)
+    rows.loc[0, "loss"] = 3.5
+    model = fitted(rows=rows, random_state=2)
+    assert atoms_of(model) == {}
+    assert model.schema_ == AdditiveClassifier(BUDGET, schema=SCHEMA, atoms=False).chosen_schema(N)
+    model.save(tmp_path / "model.json")
+    assert failures_of_plan(confide.load(tmp_path / "model.json")) == ()
+
+
+def test_atoms_of_a_model_are_released_facts_for_another_fit(tmp_path):
+    """A schema says that its own fit found them; another fit takes them as they are and names their price."""
+    ledger = Ledger(limit=BUDGET)
+    model = fitted(ledger=ledger)
+    release = next(column.released_atoms for column in model.schema_.columns if column.name == "gain")
+    assert release.by_fit
+    assert release.price == "rho = 4 (replace-one)"
+    assert Schema.from_dict(model.schema_.to_dict()).to_dict() == model.schema_.to_dict()
+    other = fitted(LogisticRegression, schema=model.schema_)
+    assert 'The atoms of "gain" and "loss" were not declared' in other.guarantee_.statement()
+    again = fitted(schema=model.schema_, random_state=3)
+    assert atoms_of(again) == atoms_of(model)
+    again.save(tmp_path / "again.json")
+    assert failures_of_plan(confide.load(tmp_path / "again.json")) == ()
+    refitted = model.refit(ROWS, ROWS["y"], ledger=None)
+    assert atoms_of(refitted) == atoms_of(model)
+    assert refitted.guarantee_.void is not None  # the seed of this test
+
+
+def test_verify_knows_which_atoms_a_fit_may_find(tmp_path):
+    """The agreed schema has none, and a file with others than the plan may find is refused."""
+    model = AdditiveClassifier(BUDGET, schema=SCHEMA).fit(ROWS, ROWS["y"])
+    model.save(tmp_path / "model.json")
+    loaded = confide.load(tmp_path / "model.json")
+    findings = verify(loaded, schema=SCHEMA)
+    assert any("atoms that the fit found" in finding.sentence for finding in findings if finding.outcome == "verified")
+    assert not [finding for finding in findings if finding.outcome == "failed"]
+    content = read_document(tmp_path / "model.json")
+    places = {"price": ("rho", 9.0), "mark": ("by_fit", False)}
+    for name, (key, value) in places.items():
+        changed = json.loads(json.dumps(content))
+        for column in changed["schema"]["columns"].values():
+            if "released_atoms" in column:
+                column["released_atoms"][key] = value
+        if name == "mark":
+            for column in changed["schema"]["columns"].values():
+                column.get("released_atoms", {}).pop("by_fit", None)
+        try:
+            other = confide.load(written(changed, tmp_path / f"{name}.json"))
+        except FileError:
+            continue
+        assert failures_of_plan(other), name
+
+
+def test_a_search_and_fits_on_parts_look_for_none():
+    """Their fits share one release, and would have atoms of their own."""
+    search = confide.PrivateSearchCV(AdditiveClassifier(schema=SCHEMA), {"alpha": [0.01, 0.1]}, budget=ZCDP(9.0))
+    assert all(plan.atoms is None for plan in search.plan(N).plans)
+    search.fit(ROWS, ROWS["y"])
+    assert atoms_of(search.best_estimator_) == {}
+
+
+def test_slots_are_part_of_an_encoder():
+    """Encoders with and without are different ones; what is kept of a model has none."""
+    assert Encoder(SCHEMA, slots=SLOTS) != Encoder(SCHEMA)
+    assert fitted()._encoder.slots == 0
