@@ -14,14 +14,15 @@ import dp_accounting
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks.peers import accuracy, additive_boosting, output_perturbation
-from benchmarks.peers.contenders import ADDITIVE, APPROXIMATE, LOGISTIC, NONE, PURE, SVC, contenders
+from benchmarks.peers import accuracy, additive_boosting, costs, output_perturbation, random_trees, synthetic_rows
+from benchmarks.peers.contenders import ADDITIVE, APPROXIMATE, INTERACTIONS, LOGISTIC, NONE, PURE, SVC, contenders
 from benchmarks.peers.gradient_descent import Schedule, noise_multiplier, train
 from benchmarks.peers.outcomes import outcomes_of
 from benchmarks.peers.output_perturbation import minimiser
-from benchmarks.peers.problems import HELD_OUT, NAMES, problem, small_adult
+from benchmarks.peers.problems import HELD_OUT, NAMES, Codes, problem, small_adult
 from benchmarks.peers.results import Results
 from benchmarks.peers.tables import table
+from scipy.sparse import csr_matrix
 from sklearn.metrics import roc_auc_score
 
 from confide import Schema
@@ -38,18 +39,27 @@ def test_error_and_auc_are_those_of_scikit_learn():
 
 
 def test_a_missing_peer_is_named_and_the_rest_is_compared(monkeypatch, capsys):
-    """Without two of the libraries the quick run says so above the tables and in them, and has figures for the others."""
+    """Without three of the libraries the quick run says so above the tables and in them, and has figures for the others."""
     monkeypatch.setitem(sys.modules, "diffprivlib", None)  # as if it were not installed
     monkeypatch.setitem(sys.modules, "interpret", None)
+    monkeypatch.setitem(sys.modules, "mbi", None)
     accuracy.main(["--quick"])
     said = capsys.readouterr().out
     assert "diffprivlib, as its proof needs it is missing below: " in said
     assert "DP-EBM is missing below: " in said
     rows = [line.split(" | ") for line in said.splitlines() if line.startswith("| ")]
     absent = [row for row in rows if "(missing: " in row[0]]
-    assert [row[-1] for row in absent] == ["missing |"] * 8  # four contenders, in a table of errors and in one of AUCs
-    for name in ("confide", ADDITIVE, "DP-SGD", "DP-SGD, 6 knots", "scikit-learn, Gaussian noise on weights"):
-        error, auc = (float(row[1].strip("|* ")) for row in rows[-2 * 8 - 4 :] if row[0] == f"| {name}")
+    assert [row[-1] for row in absent] == ["missing |"] * 10  # five contenders, in a table of errors and in one of AUCs
+    for name in (
+        "confide",
+        ADDITIVE,
+        INTERACTIONS,
+        "boosted random trees",
+        "DP-SGD",
+        "DP-SGD, 6 knots",
+        "scikit-learn, Gaussian noise on weights",
+    ):
+        error, auc = (float(row[1].strip("|* ")) for row in rows[-2 * 11 - 4 :] if row[0] == f"| {name}")
         assert 0.1 < error < 0.5 < auc < 0.95
 
 
@@ -65,6 +75,22 @@ def test_what_is_there_is_not_computed_again(tmp_path):
     assert again.cell("adult, 4000 rows", contender, 2.0) is None
     (tmp_path / "results.jsonl").write_text(json.dumps({key: cell[key] for key in cell if key != "aucs"}) + "\n")
     assert Results(tmp_path / "results.jsonl").cell("adult, 4000 rows", contender, 1.0) is None
+
+
+def test_a_fit_costs_what_a_process_of_its_own_took(tmp_path):
+    """Its seconds and its peak memory are a line of the file, are not measured again, and are a row of the table."""
+    contender = next(one for one in contenders(small=False) if one.name == SVC and one.guarantee == APPROXIMATE)
+    results = Results(tmp_path / "results.jsonl")
+    assert costs.table(results, [contender]) == ""
+    cell = {"data": "adult", "guarantee": APPROXIMATE, "contender": SVC, "epsilon": 1.0, "errors": [0.1], "aucs": [0.9]}
+    results.keep(cell | {"setting": {}})
+    for _ in range(2):
+        costs.measure_missing(results, [contender])
+    (cost,) = Results(tmp_path / "results.jsonl").costs
+    assert 0.01 < cost["fit_seconds"] < 600.0
+    assert 50 < cost["peak_megabytes"] < 5_000
+    row = f"| {SVC} | {APPROXIMATE} | {cost['fit_seconds']:.1f} | {cost['peak_megabytes']:,} |"
+    assert costs.table(results, [contender]).splitlines()[-1] == row
 
 
 def test_the_lists_hold_the_cells_that_are_lost():
@@ -158,6 +184,86 @@ def test_boosting_learns_and_has_the_noise_of_one_row_that_comes_or_goes():
     bins, steps = (dp_accounting.get_sigma_gaussian(share * 4.0, 0.5e-5) for share in (0.1, 0.9))
     assert model.noise_scale_binning_ == pytest.approx(math.sqrt(columns) * bins, rel=1e-3)
     assert model.noise_scale_boosting_ == pytest.approx(0.2 * math.sqrt(20 * columns) * steps, rel=1e-3)
+
+
+SHAPE = random_trees.Shape(trees=6, depth=4, batch=3, columns=0)
+
+
+def within_leaves(of_trees):
+    """A 1 where a row is in a leaf, the leaves of all trees side by side."""
+    return csr_matrix(np.hstack([np.eye(16)[tree] for tree in of_trees]))
+
+
+def test_trees_are_drawn_without_a_look_at_the_rows_and_use_every_column():
+    """A row's leaf depends on no other row, and changes with each column of numbers and of levels."""
+    codes = small_adult().codes(64)
+    whole, part = (random_trees.leaves(r, codes, SHAPE, np.random.default_rng(3)) for r in (codes.train, codes.train[:9]))
+    assert np.array_equal(whole[:9], part)
+    assert codes.train.min() == 0
+    assert (codes.train.max(axis=0) < codes.sizes).all()
+    rng = np.random.default_rng(4)
+    for column in range(len(codes.sizes)):
+        other = codes.train.copy()
+        other[:, column] = rng.integers(codes.sizes[column], size=len(other))
+        both = (
+            [random_trees.leaves(r, codes, SHAPE, np.random.default_rng(n)) for n in range(40)] for r in (codes.train, other)
+        )
+        assert not np.array_equal(*both)
+
+
+def test_noise_of_random_trees_hides_one_row():
+    """What a row adds to the sums of a batch is at most the root of its trees long, and the noise of all is for epsilon."""
+    assert pytest.approx(((1 + math.sqrt(5)) / 2) ** 2.5, rel=1e-3) == random_trees.CURVATURE
+    scores = np.linspace(-30.0, 30.0, 20_001)[:, None]
+    within = within_leaves(np.zeros((3, len(scores)), dtype=int))
+    longest = 0.0
+    for row, score in enumerate(scores[:: 20_000 // 200]):
+        sums = random_trees.leaf_sums(within[row], np.array([[-1.0]]), score[:, None])
+        longest = max(longest, np.linalg.norm(sums))
+    assert longest == pytest.approx(math.sqrt(3))
+    deviation = random_trees.noise_deviation(SHAPE, 0.7, 1e-5)
+    assert dp_accounting.get_epsilon_gaussian(deviation / math.sqrt(SHAPE.trees), 1e-5) == pytest.approx(0.7, rel=1e-3)
+
+
+def test_random_trees_add_the_noise_that_was_asked_for():
+    """Without rows for training a score is noise over the ridge, which hides the second derivatives."""
+    shape, rng = random_trees.Shape(1, 14, 1, 0), np.random.default_rng(5)
+    rates, ridges = np.array([0.5, 0.5]), np.array([1e6, 2e6])
+    scores = random_trees.boosted(np.arange(2**14)[None], np.array([]), shape, 7.0, rates, ridges, rng)
+    assert scores.std(axis=0) == pytest.approx(7.0 * rates / ridges, rel=0.03)
+
+
+def test_random_trees_take_newton_steps():
+    """Without noise: each leaf's gradients over its second derivatives and the ridge; a batch's mean, times the rate."""
+    labels, leaves = np.array([1, 1, 1, -1]), np.array([[0, 0, 1, 1, 0], [2, 3, 2, 3, 3]])
+    shape, rng = random_trees.Shape(2, 2, 2, 0), np.random.default_rng(0)
+    scores = random_trees.boosted(leaves, labels, shape, 0.0, np.array([0.3]), np.array([2.0]), rng)
+    pure, mixed = 1.0 / (0.5 + 2.0), 0.0
+    by_hand = 0.3 * np.array([pure + pure, pure + mixed, mixed + pure, mixed + mixed, pure + mixed]) / 2
+    assert scores[:, 0] == pytest.approx(by_hand, abs=1e-6)
+
+
+def test_synthetic_rows_have_the_rho_of_their_budget():
+    """Exact accounting of Gaussian noise of that rho finds less than epsilon, but more than 0.85 of it."""
+    for epsilon in (0.1, 1.0, 4.0):
+        deviation = 1.0 / math.sqrt(2.0 * synthetic_rows.concentrated(epsilon, 1e-5))
+        assert 0.85 * epsilon < dp_accounting.get_epsilon_gaussian(deviation, 1e-5) < epsilon
+
+
+def test_synthetic_rows_are_like_the_rows_and_their_tables_keep_to_the_budget():
+    """Measured tables, in which a row changes one count by 1, add up to rho less what chooses them; labels stay linked."""
+    pytest.importorskip("mbi", reason="opendp[mbi] is not installed")
+    rng = np.random.default_rng(6)
+    labels = np.where(rng.random(4000) < 0.3, 1, -1)
+    rows = np.column_stack([rng.integers(5, size=4000), np.where(labels > 0, 2, 0) + rng.integers(2, size=4000)])
+    codes, rho = Codes(rows, rows, [5, 4], [False, True]), 0.5
+    table = synthetic_rows.private_table(codes, labels, rho)
+    spent = sum(0.5 / one.stddev**2 for one in table.marginals.flatten())
+    assert 0.85 * rho < spent <= rho
+    found, of_found = synthetic_rows.drawn(codes, table)
+    assert len(found) == len(of_found) == pytest.approx(4000, abs=50)
+    assert np.bincount(found[:, 0], minlength=5) == pytest.approx(np.bincount(rows[:, 0]), abs=50)
+    assert np.mean((found[:, 1] >= 2) == (of_found > 0)) > 0.97
 
 
 @pytest.mark.parametrize("schedule", [Schedule(1.0, 20), Schedule(0.1, 100)])
@@ -277,3 +383,21 @@ def test_the_page_on_peers_shows_what_was_measured():
     lines = [line for line in printed.splitlines() if line]
     assert sum(bool(re.match(r"\| adult: ", line)) for line in lines) == 4
     assert set(lines) <= set(page.splitlines())
+
+
+def test_each_measured_cell_is_in_a_table_of_the_page():
+    """Mean errors and AUCs of every data set, in the row of the contender and the column of the epsilon; and every cost."""
+    shown, title, epsilons = {}, "", []
+    for name, *row in rows_of_tables("benchmarks/peers/README.md"):
+        if re.match(r"[\w-]+: ", name):
+            title, epsilons = name, row
+        elif row:
+            shown |= {(title, name, epsilon): figure for epsilon, figure in zip(epsilons, row, strict=False)}
+    for cell in MEASURED.cells:
+        for key, kind in (("errors", "error"), ("aucs", "AUC")):
+            if cell["guarantee"] != NONE:
+                where = (f"{cell['data']}: {kind}, {cell['guarantee']}", cell["contender"], f"{cell['epsilon']:g}")
+                assert shown[where] == f"{np.mean(cell[key]):.4f}".removeprefix("0"), where
+    page = (ROOT / "benchmarks" / "peers" / "README.md").read_text(encoding="utf-8")
+    assert costs.table(MEASURED, contenders(small=False)).strip() in page
+    assert len(MEASURED.costs) > 8

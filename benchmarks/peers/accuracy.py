@@ -7,10 +7,10 @@ least mean error is shown, with its error and its AUC. This flatters the peers: 
 confide nothing is chosen.
 
 Each cell is a line of a file of results; what is there is not computed again. A peer that cannot be imported is named, in
-the table too.
+the table too. The last table has the seconds and the peak memory of a fit.
 
 Run: make bench-peers, or python -m benchmarks.peers.accuracy [--data adult nltcs] [--contenders DP-EBM] [--draws 10]
-[--results FILE] [--quick]
+[--epsilons 1 4] [--results FILE] [--quick]
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.peers import costs
 from benchmarks.peers.contenders import APPROXIMATE, DELTA, NONE, Contender, contenders
 from benchmarks.peers.outcomes import Outcome
 from benchmarks.peers.problems import HELD_OUT, NAMES, Problem, problem, small_adult
@@ -87,13 +88,14 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument(
         "--contenders", nargs="+", default=[""], metavar="WORD", help="those whose name holds one of the words"
     )
+    parser.add_argument("--epsilons", nargs="+", type=float, default=EPSILONS, metavar="EPSILON")
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--results", type=Path, default=Path(__file__).with_name("results.jsonl"))
     parser.add_argument("--quick", action="store_true", help="a few seconds on a part of Adult; keeps nothing")
     options = parser.parse_args(arguments)
     quick = options.quick
     effort = Effort(2, least=True) if quick else Effort(options.draws)
-    epsilons = (1.0,) if quick else EPSILONS
+    epsilons = (1.0,) if quick else tuple(options.epsilons)
     results = Results(None if quick else options.results)
     absent = {one.name: why for one in contenders(small=quick) if (why := one.missing())}
     for name, why in absent.items():
@@ -113,7 +115,10 @@ def main(arguments: list[str] | None = None) -> None:
                             f"{np.mean(cell['errors']):.4f}, AUC {np.mean(cell['aucs']):.4f} {cell['setting'] or ''} "
                             f"{cell['seconds']:.1f} s", flush=True,
                         )  # fmt: skip
+    if not quick:
+        costs.measure_missing(results, [one for one in wanted if one.name not in absent])
     print(table(results, names, epsilons, absent, small=quick))
+    print(costs.table(results, contenders(small=quick)))
 
 
 if __name__ == "__main__":

@@ -18,12 +18,22 @@ from benchmarks.public_data import Split, folder, load
 
 from confide import Schema
 from confide.array_types import Array
-from confide.features.columns import CategoryColumn, NumberColumn
+from confide.features.columns import CategoryColumn, Column, NumberColumn
 from confide.features.encoder import Encoder
 from confide.training.alpha import usual_norm
 
 KNOTS = 6
 """Evenly spaced knots of a column of numbers, for peers on curves."""
+
+
+@dataclass(frozen=True)
+class Codes:
+    """Rows (n, d) as whole numbers, how many each column has, and which columns are levels and have no order."""
+
+    train: Array
+    test: Array
+    sizes: list[int]
+    levels: list[bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +89,38 @@ class Problem:
         schema = self.split.schema
         columns = [replace(column, knots=KNOTS) if isinstance(column, NumberColumn) else column for column in schema.columns]
         return Problem(self.name, replace(self.split, schema=Schema(columns=columns, interact=schema.interact)))
+
+    def codes(self, parts: int) -> Codes:
+        """A number as one of equal parts of its column's scale; a category as its level.
+
+        A cell of no level, missing or not listed, has the code 0 of its own, or counts as the first of two levels.
+        """
+        columns = self.split.schema.columns
+        train, test = (
+            np.column_stack([_codes(column, rows, parts) for column in columns])
+            for rows in (self.split.X_train, self.split.X_test)
+        )
+        levels = [isinstance(column, CategoryColumn) for column in columns]
+        sizes = [_n_codes(column, parts) for column in columns]
+        return Codes(train, test, sizes, levels)
+
+
+def _n_codes(column: Column, parts: int) -> int:
+    if isinstance(column, NumberColumn):
+        return parts
+    (group,) = Encoder(Schema(columns=[column])).groups
+    return 2 if group.size == 1 else group.size + 1
+
+
+def _codes(column: Column, rows: pd.DataFrame, parts: int) -> Array:
+    if isinstance(column, NumberColumn):
+        stretched = column.stretched(np.clip(rows[column.name].to_numpy(dtype=float), column.low, column.high))
+        return np.minimum((stretched + 1.0) * 0.5 * parts, parts - 1).astype(np.int64)
+    encoded = Encoder(Schema(columns=[column])).transform(rows)
+    # A category of two levels has one encoded column, of -1 and 1; others have a column for each level. No level is all 0.
+    if encoded.shape[1] == 1:
+        return (encoded[:, 0] > 0.0).astype(np.int64)
+    return np.where(encoded.any(axis=1), encoded.argmax(axis=1) + 1, 0)
 
 
 def _linked(schema: Schema) -> Schema:

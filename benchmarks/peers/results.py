@@ -1,4 +1,4 @@
-"""Cells of the comparison, kept as lines of a file."""
+"""Cells of the comparison, and costs of fits, kept as lines of a file."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from benchmarks.peers.contenders import Contender
 class Results:
     """Cells, each a line of a file once it is whole; a file that is missing is begun. Without a path nothing is kept.
 
-    Lines without AUC, which older versions wrote, are passed over, so their cells are computed again.
+    Lines without AUC, which older versions wrote, are passed over, so their cells are computed again. A line with
+    "fit_seconds" is what a fit of a contender costs.
     """
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
         lines = path.read_text().splitlines() if path and path.exists() else []
-        self.cells = [cell for cell in map(json.loads, lines) if "aucs" in cell]
+        records = list(map(json.loads, lines))
+        self.cells = [record for record in records if "aucs" in record]
+        self.costs = [record for record in records if "fit_seconds" in record]
 
     def cell(self, data: str, contender: Contender, epsilon: float) -> dict[str, Any] | None:
         """What is there, if it is."""
@@ -30,14 +33,20 @@ class Results:
                 return cell
         return None
 
+    def cost(self, data: str, contender: Contender) -> dict[str, Any] | None:
+        """What a fit costs, if it was measured."""
+        wanted = (data, contender.guarantee, contender.name)
+        found = (cost for cost in self.costs if (cost["data"], cost["guarantee"], cost["contender"]) == wanted)
+        return next(found, None)
+
     def mean(self, data: str, contender: Contender, epsilon: float, kind: str) -> float:
         """The mean of the "errors" or of the "aucs" of a cell; NaN if it is not there."""
         cell = self.cell(data, contender, epsilon)
         return float(np.mean(cell[kind])) if cell else math.nan
 
     def keep(self, cell: dict[str, Any]) -> None:
-        """Add a cell, in the file too."""
-        self.cells.append(cell)
+        """Add a cell or a cost, in the file too."""
+        (self.costs if "fit_seconds" in cell else self.cells).append(cell)
         if self.path:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("a") as file:

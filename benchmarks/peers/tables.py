@@ -6,7 +6,7 @@ import math
 from collections.abc import Set
 from dataclasses import dataclass, field
 
-from benchmarks.peers.contenders import ADDITIVE, APPROXIMATE, NONE, PURE, STRAIGHT, Contender, contenders
+from benchmarks.peers.contenders import ADDITIVE, APPROXIMATE, CURVED, NONE, PURE, STRAIGHT, Contender, contenders
 from benchmarks.peers.problems import HELD_OUT
 from benchmarks.peers.results import Results
 
@@ -39,7 +39,7 @@ class Means:
     def beside_peers(self) -> dict[tuple[str, int], float]:
         """By how much each of ours exceeds the best of its peers, by name and place, where both were run."""
         found = {}
-        for ours in (*STRAIGHT, ADDITIVE):
+        for ours in (name for name in (*STRAIGHT, *CURVED) if name in self.by_name):
             peers = [one.name for one in self.contenders if one.is_rival_of(ours)]
             found |= {(ours, place): excess for place, excess in self._beside(ours, peers).items()}
         return found
@@ -127,8 +127,8 @@ class _Cells:
 
 def _loss_alone(results: Results, data: str, ours: str, best_of_peers: float, those: list[Contender]) -> str:
     """How one of ours errs without privacy, beside the best peer with it; empty if it was not run. No budget mends that."""
-    plain = next(one for one in those if one.name == ours and one.guarantee == NONE)
-    error = results.mean(data, plain, math.inf, "errors")
+    errors = [results.mean(data, one, math.inf, "errors") for one in those if one.name == ours and one.guarantee == NONE]
+    error = errors[0] if errors else math.nan
     if math.isnan(error):
         return ""
     return f" (without privacy it errs by {error:.4f}: {error - best_of_peers:+.4f})".replace(" 0.", " .")
