@@ -253,6 +253,7 @@ def entries(folder):
     path = None if folder is None else folder / "rows.parquet"
     if path is not None:
         FRAME.assign(y=LABELS, t=X[:, 0]).to_parquet(path)
+        GAINS.to_parquet(folder / "gains.parquet")
         np.save(folder / "X.npy", X)
         np.save(folder / "y.npy", LABELS)
     public = confide.LogisticRegression(math.inf, classes=[0, 1]).fit(X, LABELS)
@@ -278,6 +279,9 @@ def entries(folder):
         "curves": fit(confide.AdditiveClassifier, FRAME, schema=SCHEMA),
         "monotone curves": fit(confide.AdditiveClassifier, FRAME, schema=SCHEMA, monotone={"a": "up"}),
         "curves and atoms": fit(confide.AdditiveClassifier, GAINS, GAINS["y"], schema=WITH_GAINS, mechanism="gradient"),
+        "curves and atoms of a file": lambda ledger: confide.AdditiveClassifier(
+            RICH, ledger=ledger, mechanism="gradient"
+        ).fit(open_rows(folder / "gains.parquet", WITH_GAINS)),
         "interactions": fit(confide.AdditiveClassifier, FRAME, schema=SCHEMA, interactions="all"),
         "curves of a number": fit(confide.AdditiveRegressor, FRAME, schema=SCHEMA, **NUMBERS),
         "sparse rows": fit(confide.LogisticRegression, scipy.sparse.csr_array(X)),

@@ -9,8 +9,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from confide.features.atoms import MOST_CELLS, atoms_of, cells_of, has_cells, n_cells
+from confide.features.atoms import (
+    MOST_CELLS,
+    MOST_IN_COLUMN,
+    MOST_IN_FIT,
+    atoms_of,
+    cells_of,
+    has_cells,
+    n_cells,
+    slots_of,
+    sought_in,
+)
 from confide.features.columns import NumberColumn
+from confide.features.schema import Schema
 
 GAIN = NumberColumn("gain", 0, 999, "log", missing=True)
 
@@ -119,3 +130,18 @@ def test_a_column_whose_whole_numbers_are_not_apart_has_no_cells(low):
     """Beyond 2^53 two cells would be one number, and a schema would be refused after the charge."""
     assert not has_cells(NumberColumn("g", low, low + 2.0**14))
     assert has_cells(NumberColumn("g", 2.0**53 - 2000.0, 2.0**53 - 1000.0))
+
+
+def test_a_fit_counts_so_many_numbers_at_most():
+    """Of a column, and of all together: columns are taken in order. Numbers beyond share the last cell."""
+    assert (MOST_IN_COLUMN, MOST_IN_FIT) == (2**17, 2**19)
+    wide = {"low": 0, "high": 10**9, "scale": "log"}
+    schema = Schema({f"x{place}": wide for place in range(5)} | {"y": {"low": 0, "high": 9, "scale": "log"}})
+    assert [column.name for column in sought_in(schema)] == ["x0", "x1", "x2"]
+    small = Schema({"y": {"low": 0, "high": 9, "scale": "log"}} | {f"x{place}": wide for place in range(3)})
+    assert [column.name for column in sought_in(small)] == ["y", "x0", "x1", "x2"]
+    column = schema.columns[0]
+    numbers = np.array([MOST_IN_COLUMN - 1.0, MOST_IN_COLUMN, 1e9])
+    last = MOST_IN_COLUMN
+    np.testing.assert_array_equal(cells_of(column, numbers, MOST_IN_COLUMN), [last - 1, last, last])
+    np.testing.assert_array_equal(slots_of(column, (3.0, 7.0))[[3, 7, 8, last]], [0, 1, -1, -1])

@@ -20,8 +20,9 @@ from confide.features.schema import Schema
 
 MOST_CELLS = 2**20
 """The largest number of cells of all columns together. The noise on so many takes half a minute."""
-MOST_IN_COLUMN = 2**17
-"""The largest number of whole numbers of a column that a fit counts by itself. The noise on so many takes a second."""
+MOST_IN_COLUMN, MOST_IN_FIT = 2**17, 2**19
+"""The largest number of whole numbers that a fit counts each by itself, of a column and in all. The noise on so many of a
+column takes a second."""
 _AROUND, _AT_ONCE = 15, 2**16
 """The background of a cell is the median of so many cells on either side and of itself. It is found for so many at once."""
 _LEAST_OVER_NOISE = 3.0
@@ -57,11 +58,14 @@ def are_exact(column: NumberColumn) -> bool:
 def sought_in(schema: Schema) -> tuple[NumberColumn, ...]:
     """The columns of a schema in which a fit looks for atoms: those with a logarithmic scale that say nothing of atoms.
 
-    Encoded columns must differ in their names, whatever is found: "gain=7" may be an atom of "gain" or a column.
+    They are taken in order, as long as all together have few enough cells. Encoded columns must differ in their names,
+    whatever is found: "gain=7" may be an atom of "gain" or a column.
     """
     names, columns = schema.column_names, (column for column in schema.columns if column.is_number and column.is_log)
     open_ones = (column for column in columns if not column.atoms and are_exact(column) and n_cells(column) > 1)
-    return tuple(column for column in open_ones if not any(name.startswith(f"{column.name}=") for name in names))
+    named = [column for column in open_ones if not any(name.startswith(f"{column.name}=") for name in names)]
+    ends = np.cumsum([n_cells(column, MOST_IN_COLUMN) for column in named])
+    return tuple(named[: int((ends <= MOST_IN_FIT).sum())])
 
 
 def slots_of(column: NumberColumn, atoms: Sequence[float]) -> NDArray[np.int16]:

@@ -230,7 +230,7 @@ class AtomsOfColumns(Tables):
     n_rows: tuple[int, int] = (1, 1)
 
     name = "atoms"
-    pays_for = "atoms, numbers that many rows share"
+    pays_for = "finding numbers that many rows share"
     moves_rows = False
     of_grid = "for the atoms of columns"
     line = "atoms", "finds numbers that many rows share, each of which has an effect of its own"
