@@ -136,6 +136,7 @@ CASES = {
     "tables, pure": lambda: (SumPlan.of(Tables((3, 2), 2, REPLACE), PURE), 2 * 2.0 + 2 * 0.5 * 2.25),
     "tables, concentrated": lambda: (SumPlan.of(Tables((3, 2), 0, REPLACE), CONCENTRATED), math.sqrt(4.0)),
     "atoms": lambda: (SumPlan.of(test_atoms.query(), CONCENTRATED, ("gaussian",), 0.04), math.sqrt(6.0) / 0.2),
+    "atoms, pure": lambda: (SumPlan.of(test_atoms.query(), PURE, ("laplace",), 0.5), 6.0 / 0.5),
     "atoms, absent": lambda: (SumPlan.of(test_atoms.query(ADD), CONCENTRATED, ("gaussian",), 0.04), math.sqrt(3.0) / 0.2),
     "weights, Laplace": lambda: (weights_plan(PURE, REPLACE, laplace_alone=True), math.sqrt(2.0) * 2.0 * R / L2),
     "weights, Gaussian": lambda: (weights_plan(APPROXIMATE, REPLACE), 2.0 * R / L2 * multiplier[APPROXIMATE]),
@@ -455,7 +456,7 @@ PLACES = {
     "sufficient_statistics.Statistics.distances": {"least squares", "least squares, approximate", "least squares, Laplace"},
     "sufficient_statistics.Statistics.spherical": {"least squares, spherical"},
     "tables.LevelsPlan.of": {"levels", "levels, absent"},
-    "tables.Tables.distances": {"tables, pure", "tables, concentrated", "atoms", "atoms, absent"},
+    "tables.Tables.distances": {"tables, pure", "tables, concentrated", "atoms", "atoms, absent", "atoms, pure"},
 }  # fmt: skip
 LAWS = {
     "LatticeLaplace",

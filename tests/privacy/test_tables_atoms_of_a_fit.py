@@ -15,7 +15,7 @@ from confide.data.arrays import EncodedBlocks, MemorySource
 from confide.errors import ParameterError
 from confide.features.atoms import MOST_IN_COLUMN, n_cells
 from confide.features.encoder import Encoder
-from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours
+from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.noise import Entropy
 from confide.privacy.noisy_sum import SumPlan
@@ -79,8 +79,13 @@ def test_neighbours_are_as_far_apart_as_the_theorem_says(neighbours):
 
 def plan_of(budget=BUDGET, n=6000, **parameters):
     """The plan of a fit that finds atoms, and its part for them."""
-    made = {"neighbours": "add-or-remove-one", "n_rows_bounds": (n - 500, n + 500), "mechanism": "gradient"} | parameters
-    plan = AdditiveClassifier(budget, schema=SCHEMA, **made).plan(n if "replace-one" in made.values() else None)
+    made = {
+        "schema": SCHEMA,
+        "neighbours": "add-or-remove-one",
+        "n_rows_bounds": (n - 500, n + 500),
+        "mechanism": "gradient",
+    } | parameters
+    plan = AdditiveClassifier(budget, **made).plan(n if "replace-one" in made.values() else None)
     return plan, plan.atoms
 
 
@@ -113,6 +118,27 @@ def test_a_part_that_the_plan_does_not_pay_is_refused(name):
     with pytest.raises(ParameterError, match="another mechanism"):
         changed.query.before(changed, around, None, Entropy.seeded(0))
     assert part.query.before(part, plan, rows, Entropy.seeded(0))[0] is plan
+
+
+def test_under_a_pure_budget_epsilons_add_up():
+    """Of counts with Laplace noise and of weights; what would be more, or is not pure, is refused before a row is used."""
+    schema = Schema(COLUMNS | {"place": {"categories": [str(place) for place in range(200)]}}, SCHEMA.target)
+    plan, part = plan_of(PureDP(8.0), n=20_000, mechanism="objective", schema=schema)
+    assert (part.law, part.share, part.budget) == ("laplace", 0.15, PureDP(8.0))
+    assert plan.event.budget == PureDP(8.0)
+    assert 6.8 * (1.0 - 1e-9) < plan.budget.epsilon <= 6.8
+    assert part.lattice.epsilon <= 0.15 * 8.0
+    assert part.query.before(part, plan, source_of(*[(7.0, 2.0, 5.0, 20.0)] * 9), Entropy.seeded(0))[0] is plan
+    twice = replace(part, share=0.3)
+    for changed, around in (
+        (part, replace(plan, budget=PureDP(6.8 + 1e-9))),
+        (part, replace(plan, event=replace(plan.event, budget=PureDP(7.9)))),
+        (part, replace(plan, parts=())),
+        (twice, replace(plan, parts=(twice,))),
+        (part, replace(plan, budget=ApproxDP(6.0, 1e-6))),
+    ):
+        with pytest.raises(ParameterError, match="another mechanism"):
+            changed.query.before(changed, around, None, Entropy.seeded(0))
 
 
 def test_more_rows_than_planned_are_refused():

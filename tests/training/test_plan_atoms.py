@@ -19,7 +19,7 @@ from confide.files import _checksum, read_document
 from confide.privacy.budgets import ZCDP
 from confide.report.verification import failures_of_plan, verify
 from confide.training.auto_features import ENOUGH_FOR_ATOMS, ROWS_FOR_ATOMS, SLOTS
-from confide.training.auto_mechanism import SHARE_OF_ATOMS
+from confide.training.auto_mechanism import PURE_SHARE_OF_ATOMS, SHARE_OF_ATOMS
 
 BUDGET = ZCDP(4.0)
 """Under (epsilon, delta), so few weights would have Laplace noise, and no atoms."""
@@ -33,6 +33,8 @@ SCHEMA = Schema(COLUMNS, {"column": "y", "negative": "n", "positive": "p"})
 NUMBERS = Schema(COLUMNS, {"column": "t", "low": 0, "high": 4})
 COUNTS = Schema(COLUMNS, {"column": "t", "low": 0, "high": 4})
 THREE = Schema(COLUMNS, {"column": "y", "classes": ["n", "o", "p"]})
+LONG = Schema(COLUMNS | {"sex": {"categories": ["f", "m", *map(str, range(120))]}}, SCHEMA.target)
+"""Under a pure budget slots must not outnumber other columns."""
 N = 4000
 
 
@@ -77,9 +79,10 @@ def test_a_fit_finds_numbers_that_many_rows_share(budget, neighbours):
     model = AdditiveClassifier(budget, schema=SCHEMA, ledger=ledger, **given)
     plan = model.plan(None if bounds else N)
     assert plan.atoms.share == SHARE_OF_ATOMS == 0.1
+    assert PURE_SHARE_OF_ATOMS == 0.15
     assert plan.to_dict()["atoms"]["columns"] == ["gain", "loss"]
     assert "numbers that many rows share" in str(plan)
-    assert "10% of the budget finds numbers that many rows share" in plan.why()
+    assert "A part of the budget finds numbers that many rows share" in plan.why()
     model.fit(ROWS, ROWS["y"])
     assert math.isclose(*(float(next(iter(each.amounts.values()))) for each in (ledger.spent(), budget)), rel_tol=1e-9)
     assert len(ledger.entries()) == 1
@@ -107,9 +110,21 @@ def test_a_fit_finds_numbers_that_many_rows_share(budget, neighbours):
         (AdditiveClassifier, SCHEMA, {"centre": False}),
         (AdditiveClassifier, SCHEMA, {"loss": "logistic"}),
         (AdditiveClassifier, SCHEMA, {"max_rows_per_person": 2, "budget": ZCDP(30.0)}),
+        (AdditiveClassifier, LONG, {"budget": PureDP(20.0)}),
         (AdditiveClassifier, SCHEMA, {"class_weight": {"n": 1.0, "p": 0.5}}),
     ],
-    ids=["numbers", "counts", "three classes", "objective", "gradients", "no centre", "logistic", "persons", "weights"],
+    ids=[
+        "numbers",
+        "counts",
+        "three classes",
+        "objective",
+        "gradients",
+        "no centre",
+        "logistic",
+        "persons",
+        "pure",
+        "weights",
+    ],
 )
 def test_fits_of_every_kind_find_them(kind, schema, parameters, tmp_path):
     """Each with its own plan, which `confide verify` makes again; files say the same as the model."""
@@ -154,7 +169,8 @@ def test_rows_in_files_and_partitions_give_the_same_release(cache, tmp_path, mon
 @pytest.mark.parametrize(
     ("schema", "parameters"),
     [
-        (SCHEMA, {"budget": PureDP(4.0)}),
+        (NUMBERS, {"budget": PureDP(30.0)}),
+        (SCHEMA, {"budget": PureDP(30.0)}),
         (SCHEMA, {"budget": PureDP(math.inf)}),
         (SCHEMA, {"atoms": False}),
         (SCHEMA, {"monotone": {"age": "up"}}),
@@ -171,7 +187,8 @@ def test_rows_in_files_and_partitions_give_the_same_release(cache, tmp_path, mon
 )
 def test_other_fits_look_for_none(schema, parameters):
     """It follows from public facts, and their plan has no such part."""
-    model = AdditiveClassifier(**{"budget": BUDGET, "schema": schema, "random_state": 0} | parameters)
+    kind = AdditiveRegressor if schema is NUMBERS else AdditiveClassifier
+    model = kind(**{"budget": BUDGET, "schema": schema, "random_state": 0} | parameters)
     assert getattr(model.plan(N), "atoms", None) is None
     assert LogisticRegression(BUDGET, schema=SCHEMA).plan(N).atoms is None
     squared = AdditiveRegressor(BUDGET, schema=NUMBERS, loss="squared").plan(N)
@@ -181,11 +198,24 @@ def test_other_fits_look_for_none(schema, parameters):
 def test_where_noise_is_large_beside_the_rows_none_are_looked_for():
     """Three deviations of the noise on a count may be six thousandths of the rows: one row less is too few."""
     model = AdditiveClassifier(BUDGET, schema=SCHEMA)
-    enough = math.ceil(3.0 * model.plan(N).atoms.deviation / ENOUGH_FOR_ATOMS)
-    assert ENOUGH_FOR_ATOMS == 0.006
+    assert ENOUGH_FOR_ATOMS == {"gaussian": 0.006, "laplace": 0.0015}
+    pure = AdditiveClassifier(PureDP(20.0), schema=LONG)
+    least = math.ceil(3.0 * pure.plan(N).atoms.deviation / 0.0015)
+    assert [pure.plan(n).atoms is None for n in (least, least - 1)] == [False, True]
+    enough = math.ceil(3.0 * model.plan(N).atoms.deviation / 0.006)
     assert model.plan(enough).atoms is not None
     assert model.plan(enough - 1).atoms is None
     assert model.plan(enough - 1).problem == AdditiveClassifier(BUDGET, schema=SCHEMA, atoms=False).plan(enough - 1).problem
+
+
+def test_a_pure_budget_is_charged_once():
+    """Counts and weights share it, and a ledger that adds up Rényi divergences counts a pure release."""
+    ledger = Ledger(limit=PureDP(20.0))
+    model = AdditiveClassifier(PureDP(20.0), schema=LONG, ledger=ledger).fit(ROWS, ROWS["y"])
+    assert ledger.spent() == PureDP(20.0)
+    assert len(ledger.entries()) == 1
+    assert model.guarantee_.budget == PureDP(20.0)
+    assert {5013.0, 7688.0} <= set(atoms_of(model)["gain"])
 
 
 def test_few_weights_keep_laplace_noise():

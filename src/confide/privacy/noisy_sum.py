@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 from confide import expected_noise
@@ -223,19 +224,30 @@ def refuse_inexact(l2: float, rounding: float, refusal: str) -> None:
 
 
 def planned_beside(part: Any, plan: Plan, query: SumQuery) -> SumPlan[Any]:
-    """A part of a plan of weights with Gaussian noise, planned again from its query.
+    """A part of a plan of weights, planned again from its query.
 
-    Raises ParameterError unless it comes out the same, and the weights were planned for it beside all other such parts.
+    Raises ParameterError unless it comes out the same, and the plan of the weights pays for it beside all other parts.
     """
-    if type(part) is not SumPlan or part not in plan.parts:
+    if type(part) is not SumPlan or part not in plan.parts or not _is_paid(part, plan):
         raise ParameterError(ANOTHERS)
-    again = SumPlan.of(query, part.budget, ("gaussian",), part.share)
-    # The rho of a part with a budget of its own adds up with that of the weights (proofs/matching.md, theorem 3).
-    shared = [other for other in plan.parts if getattr(other, "budget", plan.budget) == plan.budget]
-    together = math.hypot(*(other.mu for other in shared if math.isfinite(other.mu)))
-    if part.budget != plan.budget or part.lattice != again.lattice or not together <= plan.problem.beside_mu:
+    again = SumPlan.of(query, part.budget, (part.law,), part.share)
+    if part.lattice != again.lattice:
         raise ParameterError(ANOTHERS)
     return again
+
+
+def _is_paid(part: SumPlan[Any], plan: Plan) -> bool:
+    """Whether weights that were planned so leave enough of the budget for a part of their plan."""
+    whole, of_weights = plan.event.budget, plan.budget
+    if part.law == "laplace":
+        # Epsilons add up: proofs/tables.md, theorem 3.
+        shares = sum(Fraction(other.share) for other in plan.parts)
+        left = (1 - shares) * Fraction(whole.amount)
+        return part.budget == whole and whole.is_pure and of_weights.is_pure and Fraction(of_weights.amount) <= left
+    # The rho of a part with a budget of its own adds up with that of the weights (proofs/matching.md, theorem 3).
+    shared = [other for other in plan.parts if getattr(other, "budget", of_weights) == of_weights]
+    together = math.hypot(*(other.mu for other in shared if math.isfinite(other.mu)))
+    return part.law == "gaussian" and part.budget == of_weights and together <= plan.problem.beside_mu
 
 
 def joint_event(training: Plan, *beside: SumPlan[Any]) -> Event:

@@ -151,8 +151,8 @@ def problem_of(settings: Settings, loss: Loss, n_features: int, n_rows: int | No
     )
 
 
-SHARE_OF_ATOMS = 0.1
-"""The part of the budget that finds atoms of columns (benchmarks/atoms.py)."""
+SHARE_OF_ATOMS, PURE_SHARE_OF_ATOMS = 0.1, 0.15
+"""The part of the budget that finds atoms of columns, and of a pure one (benchmarks/atoms.py)."""
 
 
 def atoms_plan(settings: Settings, encoder: Encoder, n_rows: int | None) -> SumPlan[AtomsOfColumns]:
@@ -164,7 +164,8 @@ def atoms_plan(settings: Settings, encoder: Encoder, n_rows: int | None) -> SumP
     )
     persons = (settings.neighbours, settings.rows_per_person)
     query = AtomsOfColumns(tuple(sizes), 0, *persons, columns=encoder.sought, slots=encoder.slots, n_rows=number)
-    return SumPlan.of(query, settings.budget, ("gaussian",), SHARE_OF_ATOMS)
+    law, share = ("laplace", PURE_SHARE_OF_ATOMS) if settings.budget.is_pure else ("gaussian", SHARE_OF_ATOMS)
+    return SumPlan.of(query, settings.budget, (law,), share)
 
 
 def facts_of_rows(settings: Settings, n_features: int, n_rows: int | None) -> dict[str, Any]:

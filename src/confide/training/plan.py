@@ -34,7 +34,7 @@ from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.privacy.tables import AtomsOfColumns
 from confide.training.alpha import USUAL_RADIUS, strength
 from confide.training.auto_loss import loss_at_noise
-from confide.training.auto_mechanism import SHARE_OF_ATOMS, atoms_plan, facts_of_rows, mechanism_for, plan_of_weights
+from confide.training.auto_mechanism import atoms_plan, facts_of_rows, mechanism_for, plan_of_weights
 from confide.training.budget_shares import (
     breadth,
     plan_with_interest,
@@ -85,7 +85,9 @@ class Draft:
         if self.made is not None:
             return self.made
         plan = plan_of_weights(self.settings, self.n_features, self.n_rows)
-        return replace(plan, parts=self.parts) if self.parts else plan
+        # Costs of parts with Laplace noise, and of the weights, add up.
+        events = [_event_of_both(plan, part.budget, part.share) for part in self.parts if part.law == "laplace"]
+        return replace(plan, parts=self.parts, event=events[0] if events else plan.event) if self.parts else plan
 
     @property
     def has_plan(self) -> bool:
@@ -272,9 +274,11 @@ def _with_atoms(draft: Draft) -> Iterator[Draft]:
     with suppress(ParameterError):
         part = atoms_plan(draft.settings, encoder, draft.n_rows)
         # Whatever later steps change, the counts stay.
-        mu = math.hypot(draft.settings.beside_mu, part.mu)
-        asked = replace(draft.asked, beside_mu=mu)
-        yield replace(draft.having(beside_mu=mu), asked=asked, parts=(*draft.parts, part))
+        budget = draft.settings.budget
+        left: dict[str, Any] = {"beside_mu": math.hypot(draft.settings.beside_mu, part.mu)}
+        if budget.is_pure:
+            left = {"budget": with_amount(budget, share_of(budget, 1.0 - part.share).amount)}
+        yield replace(draft.having(**left), asked=replace(draft.asked, **left), parts=(*draft.parts, part))
 
 
 def _with_centre(draft: Draft) -> Iterator[Draft]:
@@ -538,7 +542,7 @@ STEPS = (
         None,
         _with_atoms,
         _always,
-        taken=f"{SHARE_OF_ATOMS:.0%} of the budget finds numbers that many rows share, which have effects of their own.",
+        taken="A part of the budget finds numbers that many rows share, which have effects of their own.",
     ),
     Step(
         "scales",
