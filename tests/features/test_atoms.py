@@ -137,9 +137,9 @@ def test_a_fit_counts_so_many_numbers_at_most():
     assert (MOST_IN_COLUMN, MOST_IN_FIT) == (2**17, 2**19)
     wide = {"low": 0, "high": 10**9, "scale": "log"}
     schema = Schema({f"x{place}": wide for place in range(5)} | {"y": {"low": 0, "high": 9, "scale": "log"}})
-    assert [column.name for column in sought_in(schema)] == ["x0", "x1", "x2"]
+    assert [column.name for column in sought_in(schema, ())] == ["x0", "x1", "x2"]
     small = Schema({"y": {"low": 0, "high": 9, "scale": "log"}} | {f"x{place}": wide for place in range(3)})
-    assert [column.name for column in sought_in(small)] == ["y", "x0", "x1", "x2"]
+    assert [column.name for column in sought_in(small, ())] == ["y", "x0", "x1", "x2"]
     column = schema.columns[0]
     numbers = np.array([MOST_IN_COLUMN - 1.0, MOST_IN_COLUMN, 1e9])
     last = MOST_IN_COLUMN

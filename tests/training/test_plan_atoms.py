@@ -182,7 +182,6 @@ def test_rows_in_files_and_partitions_give_the_same_release(cache, tmp_path, mon
         (replace(SCHEMA, columns={"gain": {"low": 0, "high": 100}, "sex": {"categories": ["f", "m"]}}), {}),
         (replace(SCHEMA, columns={"gain": {"low": 0, "high": 100, "scale": "log", "atoms": [5]}}), {}),
         (replace(SCHEMA, columns={"gain": {"low": 0.2, "high": 0.9, "scale": "log"}}), {}),
-        (replace(SCHEMA, columns={"gain": COLUMNS["gain"], "gain=7": {"low": 0, "high": 1}}), {}),
     ],
 )
 def test_other_fits_look_for_none(schema, parameters):
@@ -193,6 +192,35 @@ def test_other_fits_look_for_none(schema, parameters):
     assert LogisticRegression(BUDGET, schema=SCHEMA).plan(N).atoms is None
     squared = AdditiveRegressor(BUDGET, schema=NUMBERS, loss="squared").plan(N)
     assert getattr(squared, "atoms", None) is None
+
+
+@pytest.mark.parametrize(
+    ("columns", "interact"),
+    [
+        ({"a=b": COLUMNS["gain"], "a": {"categories": ["b=5013", "c", "d"]}}, ()),
+        (
+            {
+                "c=A:age": COLUMNS["gain"],
+                "c": {"categories": ["A", "B", "C"]},
+                "age": {"categories": ["5013", "y", "z"]},
+            },
+            [["c", "age"]],
+        ),
+        ({"q=(missing)": COLUMNS["gain"], "q": {"categories": ["(missing)=5013", "c", "d"]}}, ()),
+        ({"gain": COLUMNS["gain"], "gain=7": {"low": 0, "high": 1}}, ()),
+    ],
+    ids=["level", "product", "missing", "column"],
+)
+def test_names_that_an_atom_might_have_leave_a_column_out(columns, interact):
+    """Two encoded columns of one name would be refused when the model is made, after the charge."""
+    schema = Schema(columns, {"column": "y", "negative": "n", "positive": "p"}, interact=interact)
+    with_another = Encoder(replace(schema, columns={**columns, "loss": COLUMNS["loss"]}), slots=2)
+    assert [column.name for column in with_another.sought] == ["loss"]
+    assert "loss=(missing)" in with_another.feature_names
+    rows = pd.DataFrame({name: each.get("categories", [0.5])[-1] for name, each in columns.items()}, index=ROWS.index)
+    model = AdditiveClassifier(BUDGET, schema=schema).fit(rows.assign(**{next(iter(columns)): ROWS["gain"]}), ROWS["y"])
+    assert model.plan(N).atoms is None
+    assert atoms_of(model) == {}
 
 
 def test_where_noise_is_large_beside_the_rows_none_are_looked_for():
@@ -281,6 +309,11 @@ def test_verify_knows_which_atoms_a_fit_may_find(tmp_path):
     loaded = confide.load(tmp_path / "model.json")
     findings = verify(loaded, schema=SCHEMA)
     assert any("atoms that the fit found" in finding.sentence for finding in findings if finding.outcome == "verified")
+    assert not [finding for finding in findings if finding.outcome == "failed"]
+    again = AdditiveClassifier(BUDGET, schema=model.schema_).fit(ROWS, ROWS["y"])
+    again.save(tmp_path / "again.json")
+    findings = verify(confide.load(tmp_path / "again.json"), schema=model.schema_)
+    assert any("exactly this schema" in finding.sentence for finding in findings)
     assert not [finding for finding in findings if finding.outcome == "failed"]
     content = read_document(tmp_path / "model.json")
     places = {"price": ("rho", 9.0), "mark": ("by_fit", False)}

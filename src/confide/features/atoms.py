@@ -55,17 +55,21 @@ def are_exact(column: NumberColumn) -> bool:
     return max(-column.low, column.high) < 2.0**53
 
 
-def sought_in(schema: Schema) -> tuple[NumberColumn, ...]:
+def sought_in(schema: Schema, names: Sequence[str]) -> tuple[NumberColumn, ...]:
     """The columns of a schema in which a fit looks for atoms: those with a logarithmic scale that say nothing of atoms.
 
     They are taken in order, as long as all together have few enough cells. Encoded columns must differ in their names,
-    whatever is found: "gain=7" may be an atom of "gain" or a column.
+    whatever is found. Other ones have `names` already: where "a=b=7" is the level "b=7" of "a", nothing is looked for in a
+    number "a=b". Only "(missing)" is never an atom.
     """
-    names, columns = schema.column_names, (column for column in schema.columns if column.is_number and column.is_log)
-    open_ones = (column for column in columns if not column.atoms and are_exact(column) and n_cells(column) > 1)
-    named = [column for column in open_ones if not any(name.startswith(f"{column.name}=") for name in names)]
-    ends = np.cumsum([n_cells(column, MOST_IN_COLUMN) for column in named])
-    return tuple(named[: int((ends <= MOST_IN_FIT).sum())])
+    found, taken, n_left = [], (*schema.column_names, *names), MOST_IN_FIT
+    for column in schema.columns:
+        if column.is_number and column.is_log and not column.atoms and are_exact(column) and n_cells(column) > 1:
+            own = f"{column.name}="
+            if not [name for name in taken if name.startswith(own) and not name.startswith(f"{own}(missing)")]:
+                n_left -= n_cells(column, MOST_IN_COLUMN)
+                found += [column] if n_left >= 0 else []
+    return tuple(found)
 
 
 def slots_of(column: NumberColumn, atoms: Sequence[float]) -> NDArray[np.int16]:

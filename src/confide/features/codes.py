@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.array_types import Array, Indices
-from confide.features.atoms import sought_in
 from confide.features.cells import CellNumbers, Levels
 from confide.features.columns import CategoryColumn, Column, NumberColumn, shown_number
 from confide.features.schema import Schema
@@ -77,12 +76,12 @@ def encoding_of(column: Column) -> ColumnEncoding:
     return NumberEncoding(column) if column.is_number else CategoryEncoding(column)
 
 
-def encodings_of(schema: Schema, slots: int = 0) -> tuple[ColumnEncoding, ...]:
+def encodings_of(schema: Schema, sought: Sequence[NumberColumn] = (), slots: int = 0) -> tuple[ColumnEncoding, ...]:
     """How the columns of a schema are encoded, in order, then the atoms of those that have some, then slots for others."""
     with_atoms = (column for column in schema.columns if column.is_number and column.atoms)
     of_atoms = (CategoryEncoding(CategoryColumn(column.name, column.atoms), column) for column in with_atoms)
-    names = tuple(f"(atom {place + 1})" for place in range(slots))
-    of_slots = (CategoryEncoding(CategoryColumn(column.name, names), column) for column in sought_in(schema) if slots)
+    names = tuple(map("(atom {})".format, range(1, slots + 1)))
+    of_slots = (CategoryEncoding(CategoryColumn(column.name, names), column) for column in sought)
     return (*map(encoding_of, schema.columns), *of_atoms, *of_slots)
 
 

@@ -105,7 +105,10 @@ class Encoder:
     """The interactions."""
 
     def __post_init__(self) -> None:
-        encodings = encodings_of(self.schema, self.slots)
+        encodings = encodings_of(self.schema)
+        if self.slots:
+            sought = sought_in(self.schema, layout_of(self.schema, encodings)[0])
+            encodings = encodings_of(self.schema, sought, self.slots)
         names, groups, row_bound, products, beside = layout_of(self.schema, encodings)
         # Interactions come after all columns.
         placed = tuple(zip(encodings, groups, strict=False))
@@ -207,7 +210,8 @@ class Encoder:
     @property
     def sought(self) -> tuple[NumberColumn, ...]:
         """The columns whose atoms are still to be found."""
-        return sought_in(self.schema) if self.slots else ()
+        numbers = (None if encoding.is_number else encoding.number for encoding in self._encodings)
+        return tuple(number for number in numbers if number is not None and not number.atoms)
 
     def with_atoms(self, codes: Codes, atoms: Sequence[Sequence[float]]) -> Codes:
         """The codes of rows with the atoms that were found, for each of the columns `sought`, in its slots."""
