@@ -149,7 +149,7 @@ _ROWS = (
         help="For additive: whether a part of the budget may find numbers that many rows share, such as legal limits, if "
              "public facts say that it pays.  [default: atoms]",
         text=""""auto" or False, default "auto"
-    Whether a part of the budget, a tenth or so, may find atoms: numbers that many rows share, such as legal limits and round
+    Whether 15% of the budget may find atoms: numbers that many rows share, such as legal limits and round
     sums, in the columns of numbers with a logarithmic scale for which the schema lists none. Each has an effect of its own
     beside that of the curve. The rows are counted by number, with noise, before the weights, and one charge covers both.
     "auto" decides by public facts: the noise must be small beside the number of rows. The plan and the guarantee say what it

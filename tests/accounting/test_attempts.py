@@ -146,7 +146,20 @@ def of_parts(ledger, **other):
     return confide.intervals_from_parts(estimator, table(), table()["ill"], **{"n_parts": 5, "ledger": ledger, **other})
 
 
+def with_atoms(ledger, **other):
+    """A fit that finds atoms before its weights, under the same charge."""
+    rng, places = np.random.default_rng(0), [str(place) for place in range(90)]
+    rows = pd.DataFrame({"gain": np.where(rng.uniform(size=80_000) < 0.1, 77, rng.integers(0, 900, 80_000))})
+    rows["place"], rows["ill"] = rng.choice(places, 80_000), np.where(rows["gain"] == 77, "yes", "no")
+    columns = {"gain": {"low": 0, "high": 999, "scale": "log"}, "place": {"categories": places}}
+    schema = confide.Schema(columns, {"column": "ill", "negative": "no", "positive": "yes"})
+    model = confide.AdditiveClassifier(0.5, schema=schema, ledger=ledger, **other).fit(rows, rows["ill"])
+    assert other or 77.0 in model.schema_.columns[0].atoms
+    return model
+
+
 OTHERS = [
+    (with_atoms, {"atoms": False}),
     (evaluated, {"n_bins": 6}),
     (rated_by_group, {"groups": None}),
     (described, {"columns": ["sex", "age"]}),

@@ -168,7 +168,7 @@ def test_every_outcome_has_an_encoder():
 def test_one_budget_pays_for_counts_and_weights():
     """The squared shifts over deviations of all parts add up to what the weights leave of the budget."""
     plan, part = plan_of()
-    assert part.share == 0.1
+    assert part.share == 0.15
     assert math.hypot(*(each.mu for each in plan.parts)) <= plan.problem.beside_mu
     assert plan.event.budget == BUDGET
     alone, _ = plan_of(atoms=False)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import multiprocessing
 from dataclasses import replace
+from threading import Thread
 
 import numpy as np
 import pandas as pd
@@ -19,7 +21,7 @@ from confide.files import _checksum, read_document
 from confide.privacy.budgets import ZCDP
 from confide.report.verification import failures_of_plan, verify
 from confide.training.auto_features import ENOUGH_FOR_ATOMS, ROWS_FOR_ATOMS, SLOTS
-from confide.training.auto_mechanism import PURE_SHARE_OF_ATOMS, SHARE_OF_ATOMS
+from confide.training.auto_mechanism import SHARE_OF_ATOMS
 
 BUDGET = ZCDP(4.0)
 """Under (epsilon, delta), so few weights would have Laplace noise, and no atoms."""
@@ -78,11 +80,10 @@ def test_a_fit_finds_numbers_that_many_rows_share(budget, neighbours):
     ledger, given = Ledger(limit=budget, neighbours=neighbours), bounds | {"neighbours": neighbours, "mechanism": "gradient"}
     model = AdditiveClassifier(budget, schema=SCHEMA, ledger=ledger, **given)
     plan = model.plan(None if bounds else N)
-    assert plan.atoms.share == SHARE_OF_ATOMS == 0.1
-    assert PURE_SHARE_OF_ATOMS == 0.15
+    assert plan.atoms.share == SHARE_OF_ATOMS == 0.15
     assert plan.to_dict()["atoms"]["columns"] == ["gain", "loss"]
     assert "numbers that many rows share" in str(plan)
-    assert "A part of the budget finds numbers that many rows share" in plan.why()
+    assert "15% of the budget finds numbers that many rows share" in plan.why()
     model.fit(ROWS, ROWS["y"])
     assert math.isclose(*(float(next(iter(each.amounts.values()))) for each in (ledger.spent(), budget)), rel_tol=1e-9)
     assert len(ledger.entries()) == 1
@@ -224,13 +225,13 @@ def test_names_that_an_atom_might_have_leave_a_column_out(columns, interact):
 
 
 def test_where_noise_is_large_beside_the_rows_none_are_looked_for():
-    """Three deviations of the noise on a count may be six thousandths of the rows: one row less is too few."""
+    """Three deviations of the noise on a count may be five thousandths of the rows: one row less is too few."""
     model = AdditiveClassifier(BUDGET, schema=SCHEMA)
-    assert ENOUGH_FOR_ATOMS == {"gaussian": 0.006, "laplace": 0.0015}
+    assert ENOUGH_FOR_ATOMS == {"gaussian": 0.005, "laplace": 0.0015}
     pure = AdditiveClassifier(PureDP(20.0), schema=LONG)
     least = math.ceil(3.0 * pure.plan(N).atoms.deviation / 0.0015)
     assert [pure.plan(n).atoms is None for n in (least, least - 1)] == [False, True]
-    enough = math.ceil(3.0 * model.plan(N).atoms.deviation / 0.006)
+    enough = math.ceil(3.0 * model.plan(N).atoms.deviation / 0.005)
     assert model.plan(enough).atoms is not None
     assert model.plan(enough - 1).atoms is None
     assert model.plan(enough - 1).problem == AdditiveClassifier(BUDGET, schema=SCHEMA, atoms=False).plan(enough - 1).problem
@@ -276,8 +277,9 @@ def test_where_none_is_found_the_model_is_one_without_atoms(tmp_path):
     rng = np.random.default_rng(0)
     rows = ROWS.assign(gain=rng.uniform(1, 20_000, N), loss=np.nan)
     rows.loc[0, "loss"] = 3.5
-    model = fitted(rows=rows, random_state=2)
-    assert atoms_of(model) == {}
+    # Noise alone may make an atom; each of these seeds makes none in about one of five cases.
+    models = (fitted(rows=rows, random_state=seed) for seed in range(40))
+    model = next(model for model in models if not atoms_of(model))
     assert model.schema_ == AdditiveClassifier(BUDGET, schema=SCHEMA, atoms=False).chosen_schema(N)
     model.save(tmp_path / "model.json")
     assert failures_of_plan(confide.load(tmp_path / "model.json")) == ()
@@ -338,6 +340,26 @@ def test_a_search_and_fits_on_parts_look_for_none():
     assert all(plan.atoms is None for plan in search.plan(N).plans)
     search.fit(ROWS, ROWS["y"])
     assert atoms_of(search.best_estimator_) == {}
+
+
+def test_rows_of_parties_are_fitted_without(tmp_path):
+    """They send no counts; the fit leaves atoms out, and its plan is made again so."""
+    schema = AdditiveClassifier(BUDGET, schema=SCHEMA).chosen_schema(N)
+    ends = [multiprocessing.Pipe() for _ in range(2)]
+    halves = zip(ends, (ROWS[: N // 2], ROWS[N // 2 :]), strict=True)
+    parties = [
+        Thread(target=confide.take_part, args=(theirs, AdditiveClassifier(BUDGET, schema=schema), half, half["y"]))
+        for (_, theirs), half in halves
+    ]
+    for party in parties:
+        party.start()
+    model = AdditiveClassifier(BUDGET, schema=schema).fit(confide.FederatedRows(schema, [ours for ours, _ in ends]))
+    for party in parties:
+        party.join()
+    assert atoms_of(model) == {}
+    assert "counted by their number" not in model.guarantee_.statement()
+    model.save(tmp_path / "model.json")
+    assert failures_of_plan(confide.load(tmp_path / "model.json")) == ()
 
 
 def test_slots_are_part_of_an_encoder():

@@ -243,7 +243,7 @@ class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
         Returns
         -------
         Schema
-            A fit with this schema chooses nothing more.
+            A fit with this schema chooses nothing more but atoms, which it finds in its rows.
 
         Raises
         ------

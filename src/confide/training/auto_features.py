@@ -170,7 +170,7 @@ def with_chosen_knots(
 SLOTS = 64
 """The largest number of atoms of a column that a fit finds. Empty slots are columns of zeros, which cost time alone: with 0,
 16, 64 and 256 slots Adult errs by .1295, .1307, .1302 and .1294 at (4, 1e-5)."""
-ENOUGH_FOR_ATOMS = {"gaussian": 0.006, "laplace": 0.0015}
+ENOUGH_FOR_ATOMS = {"gaussian": 0.005, "laplace": 0.0015}
 """Atoms are looked for if three standard deviations of the noise on their counts are at most this share of the rows: with
 more noise none is found that pays for the search. Under a pure budget weights have Laplace noise, and atoms cost more: Adult
 errs by .1409 without and .1407 with them at an epsilon of 2, where the share is .0017, and Bank with economic indicators by

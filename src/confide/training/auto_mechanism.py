@@ -151,8 +151,8 @@ def problem_of(settings: Settings, loss: Loss, n_features: int, n_rows: int | No
     )
 
 
-SHARE_OF_ATOMS, PURE_SHARE_OF_ATOMS = 0.1, 0.15
-"""The part of the budget that finds atoms of columns, and of a pure one (benchmarks/atoms.py)."""
+SHARE_OF_ATOMS = 0.15
+"""The part of the budget that finds atoms of columns (benchmarks/notes/what_do_atoms_gain.md)."""
 
 
 def atoms_plan(settings: Settings, encoder: Encoder, n_rows: int | None) -> SumPlan[AtomsOfColumns]:
@@ -164,8 +164,7 @@ def atoms_plan(settings: Settings, encoder: Encoder, n_rows: int | None) -> SumP
     )
     persons = (settings.neighbours, settings.rows_per_person)
     query = AtomsOfColumns(tuple(sizes), 0, *persons, columns=encoder.sought, slots=encoder.slots, n_rows=number)
-    law, share = ("laplace", PURE_SHARE_OF_ATOMS) if settings.budget.is_pure else ("gaussian", SHARE_OF_ATOMS)
-    return SumPlan.of(query, settings.budget, (law,), share)
+    return SumPlan.of(query, settings.budget, ("laplace" if settings.budget.is_pure else "gaussian",), SHARE_OF_ATOMS)
 
 
 def facts_of_rows(settings: Settings, n_features: int, n_rows: int | None) -> dict[str, Any]:

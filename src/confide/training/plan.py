@@ -34,7 +34,7 @@ from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.privacy.tables import AtomsOfColumns
 from confide.training.alpha import USUAL_RADIUS, strength
 from confide.training.auto_loss import loss_at_noise
-from confide.training.auto_mechanism import atoms_plan, facts_of_rows, mechanism_for, plan_of_weights
+from confide.training.auto_mechanism import SHARE_OF_ATOMS, atoms_plan, facts_of_rows, mechanism_for, plan_of_weights
 from confide.training.budget_shares import (
     breadth,
     plan_with_interest,
@@ -85,9 +85,12 @@ class Draft:
         if self.made is not None:
             return self.made
         plan = plan_of_weights(self.settings, self.n_features, self.n_rows)
-        # Costs of parts with Laplace noise, and of the weights, add up.
-        events = [_event_of_both(plan, part.budget, part.share) for part in self.parts if part.law == "laplace"]
-        return replace(plan, parts=self.parts, event=events[0] if events else plan.event) if self.parts else plan
+        if not self.parts:
+            return plan
+        # The cost of a part with Laplace noise, which is the only one then, and that of the weights add up.
+        first = self.parts[0]
+        event = _event_of_both(plan, first.budget, first.share) if first.law == "laplace" else plan.event
+        return replace(plan, parts=self.parts, event=event)
 
     @property
     def has_plan(self) -> bool:
@@ -542,7 +545,7 @@ STEPS = (
         None,
         _with_atoms,
         _always,
-        taken="A part of the budget finds numbers that many rows share, which have effects of their own.",
+        taken=f"{SHARE_OF_ATOMS:.0%} of the budget finds numbers that many rows share, which have effects of their own.",
     ),
     Step(
         "scales",
