@@ -107,7 +107,10 @@ def test_the_lists_hold_the_cells_that_are_lost():
                 results.keep(cell | {"errors": [error - 0.001, error + 0.001], "aucs": [0.9]})
     without = {"data": "adult", "guarantee": NONE, "contender": LOGISTIC, "epsilon": "inf"}
     results.keep(without | {"errors": [0.1516], "aucs": [0.9]})
+    ebm = {"data": "adult", "guarantee": APPROXIMATE, "contender": "DP-EBM, tuned", "epsilon": 2.0}
+    results.unfinished.append(ebm | {"unfinished": "no end in a day"})
     text = table(results, ["adult", HELD_OUT[0]], (1.0, 2.0), {}, small=True)
+    assert text.count("| DP-EBM, tuned | not run | no end in a day |") == 2  # of errors and of AUCs
     lost, bent = text[text.index("Cells where confide errs") :].split("Cells where AdditiveClassifier errs")
     for data in ("adult", HELD_OUT[0]):
         where = f"- {data}, {APPROXIMATE}, epsilon 1, confide"

@@ -15,7 +15,7 @@ class Results:
     """Cells, each a line of a file once it is whole; a file that is missing is begun. Without a path nothing is kept.
 
     Lines without AUC, which older versions wrote, are passed over, so their cells are computed again. A line with
-    "fit_seconds" is what a fit of a contender costs.
+    "fit_seconds" is what a fit of a contender costs, and one with "unfinished" says in words why a cell has no figure.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -24,6 +24,7 @@ class Results:
         records = list(map(json.loads, lines))
         self.cells = [record for record in records if "aucs" in record]
         self.costs = [record for record in records if "fit_seconds" in record]
+        self.unfinished = [record for record in records if "unfinished" in record]
 
     def cell(self, data: str, contender: Contender, epsilon: float) -> dict[str, Any] | None:
         """What is there, if it is."""
@@ -32,6 +33,14 @@ class Results:
             if (cell["data"], cell["guarantee"], cell["contender"], cell["epsilon"]) == wanted:
                 return cell
         return None
+
+    def no_figure(self, data: str, guarantee: str, name: str, epsilon: float) -> str:
+        """Why a cell has no figure."""
+        wanted = (data, guarantee, name, json_number(epsilon))
+        for record in self.unfinished:
+            if (record["data"], record["guarantee"], record["contender"], record["epsilon"]) == wanted:
+                return str(record["unfinished"])
+        return "not run"
 
     def cost(self, data: str, contender: Contender) -> dict[str, Any] | None:
         """What a fit costs, if it was measured."""

@@ -65,14 +65,16 @@ class Means:
         """What a cell is called in the lists."""
         return f"{self.data}, {self.guarantee}, epsilon {self.epsilons[place]:g}"
 
-    def table(self, absent: dict[str, str], bold: Set[tuple[str, int]]) -> list[str]:
+    def table(self, results: Results, absent: dict[str, str], bold: Set[tuple[str, int]]) -> list[str]:
         """Lines of Markdown; contenders that are missing are named, with the reason."""
         what = {"errors": "error", "aucs": "AUC"}[self.kind]
         text = ["", _row([f"{self.data}: {what}, {self.guarantee}", *(f"{epsilon:g}" for epsilon in self.epsilons)])]
         text.append(_row(["---"] * (1 + len(self.epsilons))))
         for name, means in self.by_name.items():
-            none = "missing" if name in absent else "not run"
-            figures = [none if math.isnan(mean) else f"{mean:.4f}".removeprefix("0") for mean in means]
+            none = [results.no_figure(self.data, self.guarantee, name, epsilon) for epsilon in self.epsilons]
+            none = ["missing"] * len(means) if name in absent else none
+            shown_means = zip(none, means, strict=True)
+            figures = [why if math.isnan(mean) else f"{mean:.4f}".removeprefix("0") for why, mean in shown_means]
             shown = [f"**{figure}**" if (name, place) in bold else figure for place, figure in enumerate(figures)]
             text.append(_row([f"{name} (missing: {absent[name]})" if name in absent else name, *shown]))
         return text
@@ -91,8 +93,8 @@ def table(results: Results, names: list[str], epsilons: tuple[float, ...], absen
         for guarantee in (PURE, APPROXIMATE):
             errors = Means.of(results, name, guarantee, "errors", epsilons, those)
             beside_peers, beside_lines = errors.beside_peers(), errors.beside_lines()
-            text += errors.table(absent, {place for place, excess in beside_peers.items() if excess > ALLOWANCE})
-            text += Means.of(results, name, guarantee, "aucs", epsilons, those).table(absent, set())
+            text += errors.table(results, absent, {place for place, excess in beside_peers.items() if excess > ALLOWANCE})
+            text += Means.of(results, name, guarantee, "aucs", epsilons, those).table(results, absent, set())
             for (ours, place), excess in beside_peers.items():
                 note = _loss_alone(results, name, ours, errors.by_name[ours][place] - excess, those)
                 lost.compare(f"{errors.cell(place)}, {ours}", excess, ALLOWANCE, note)
