@@ -440,16 +440,29 @@ _ROWS = (
         "prior", Path, group=EVERY_MODEL,
         option="--prior MODEL.json",
         help="An earlier release, towards which the ridge pulls in place of 0: for new rows, or a small budget.",
-        text="""fitted model, path of one, pair (coef, intercept), PublicPrior or None
+        text="""fitted model, path of one, pair (coef, intercept), PublicPrior, dict of declared effects or None
     Public weights towards which the ridge pulls, in place of 0. The nearer they are to those of the rows, the better is a
     fit with a small budget. A model must have a guarantee, or be declared public (`PublicPrior`), and its columns must be
     encoded as here. Coefficients are those of the columns as they enter the fit. They must not have been made from these
-    rows, unless by a release whose cost is counted as well.""",
+    rows, unless by a release whose cost is counted as well.
+
+    A dict such as {"age": "up", "dose": 0.5, "sex=Male": "down"} declares effects by signs or rough sizes, as a codebook or
+    an earlier paper states them, for models of a schema or of bounds with one score. The effect of a number is what is added
+    for each of its units, and that of a level what is added there: to the log-odds of the class that is shown, to the
+    prediction, or for counts to the logarithm of the mean. On a logarithmic scale it is "up" or "down". From the low to the
+    high bound of a number "up" adds 1 to log-odds, 0.5 to a logarithm, and a quarter of `target_bound` to a prediction; at a
+    level half as much.""",
     ),
     Parameter(
         "public_prior", Path, group=COMMAND_LINE,
         option="--public-prior MODEL.json",
         help="The same for a model without a guarantee, which was fitted to public rows alone.",
+    ),
+    Parameter(
+        "effects", object, group=COMMAND_LINE,
+        option="--effects A:up,...",
+        help="The same for effects that a codebook or an earlier paper states: up, down or what a unit of a number adds, as"
+             " age:up,dose:0.5,sex=Male:down.",
     ),
     Parameter(
         "row_norm", float, group="StraightLineParameters",

@@ -81,11 +81,7 @@ class LeaksResult:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
-        return {
-            "holds": self.holds,
-            "leaks": [asdict(leak) for leak in self.leaks],
-            "searched": list(self.searched),
-        }
+        return {"holds": self.holds, "leaks": [asdict(leak) for leak in self.leaks], "searched": list(self.searched)}
 
     def __str__(self) -> str:
         places = f"Searched: {', '.join(self.searched)}."

@@ -127,12 +127,7 @@ _ACTIVE: ContextVar[Tape | None] = ContextVar("confide_audit_tape", default=None
 
 
 def noisy(
-    value: Any,
-    *,
-    sensitivity: float,
-    noise: Callable[[tuple[int, ...]], Any],
-    norm: str = "l2",
-    name: str = "noisy sum",
+    value: Any, *, sensitivity: float, noise: Callable[[tuple[int, ...]], Any], norm: str = "l2", name: str = "noisy sum"
 ) -> Any:
     """Add noise to a number or an array, in a place where `replay` looks: for code that is not of this package.
 
@@ -461,13 +456,7 @@ def turned_neighbours(X: Any, y: Any) -> Pair:
 
 
 def order(
-    release: Any,
-    X: Any,
-    y: Any,
-    *,
-    budget: Budget | float | None = None,
-    n_releases: int = 500,
-    confidence: float = 0.99,
+    release: Any, X: Any, y: Any, *, budget: Budget | float | None = None, n_releases: int = 500, confidence: float = 0.99
 ) -> AuditResult:
     """Attack the order of rows: release from a table, and from a neighbour in which all rows stand in reverse order.
 

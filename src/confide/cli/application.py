@@ -112,8 +112,7 @@ def main() -> None:
 
 @app.callback(invoke_without_command=True, epilog=EXIT_CODES_HELP)
 def confide(
-    context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False
 ) -> None:
     """Train models on data about people, and release them with a privacy guarantee that a sceptic can check.
 

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from confide.privacy.budgets import Budget
 
 
+_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?")
+
+
 def number_or_auto(option: str, text: str) -> float | str:
     """A number, or "auto".
 
@@ -65,6 +68,12 @@ def monotone(text: str) -> dict[str, str]:
     if not {direction for _, direction in pairs} <= {"up", "down"}:
         raise ParameterError("--monotone must name columns with up or down behind them, such as age:up,hours:down.")
     return dict(pairs)
+
+
+def effects(text: str) -> dict[str, str | float]:
+    """Declared effects by column or level, from text such as age:up,dose:0.5,sex=Male:down."""
+    pairs = _pairs("--effects", text, "age:up,dose:0.5,sex=Male:down")
+    return {name: float(value) if _NUMBER.fullmatch(value) else value for name, value in pairs}
 
 
 def columns(text: str, option: str = "--interest") -> list[str]:
@@ -279,21 +288,12 @@ _PHRASES = {
 """What is replaced wherever it stands, because word by word would not do."""
 
 _CLASSES = {
-    "AdditiveClassifier": "--model additive",
-    "AdditiveRegressor": "--model additive",
-    "ERMClassifier": "--model erm",
-    "ERMRegressor": "--model erm",
-    "HuberRegressor": "--model huber",
-    "KernelSVC": "--model kernel-svm",
-    "LinearSVC": "--model svm",
-    "LogisticRegression": "--model logistic",
-    "PoissonRegressor": "--model poisson",
-    "PrivateSearchCV": "confide search",
-    "Ridge": "--model ridge",
-    "ApproxDP": "--delta",
-    "PureDP": "--epsilon",
+    "AdditiveClassifier": "--model additive", "AdditiveRegressor": "--model additive", "ERMClassifier": "--model erm",
+    "ERMRegressor": "--model erm", "HuberRegressor": "--model huber", "KernelSVC": "--model kernel-svm",
+    "LinearSVC": "--model svm", "LogisticRegression": "--model logistic", "PoissonRegressor": "--model poisson",
+    "PrivateSearchCV": "confide search", "Ridge": "--model ridge", "ApproxDP": "--delta", "PureDP": "--epsilon",
     "ZCDP": "--rho",
-}
+}  # fmt: skip
 _VALUES = ("logistic_hinge", "huber_hinge", "smooth_hinge", "clipped_squared")
 """Values of options that have dashes on the command line."""
 

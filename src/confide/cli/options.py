@@ -41,6 +41,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "monotone": option_values.monotone,
     "interest": option_values.columns,
     "penalty": option_values.penalty,
+    "effects": option_values.effects,
     "class_weight": option_values.class_weight,
     "intercept_scaling": lambda text: option_values.number_or_auto("--intercept-scaling", text),
     "feature_norm": lambda text: None if text == "none" else option_values.number_or_auto("--feature-norm", text),
@@ -93,12 +94,14 @@ class ModelOptions(SimpleNamespace):
                 continue
             _check_suited(row, self.kind)
             given[row.name] = value_of(row, value)
+        if sum(value is not None for value in (self.prior, self.public_prior, self.effects)) > 1:
+            raise ParameterError("give one of --prior, --public-prior and --effects, not both.")
         if self.public_prior is not None:
             from confide.estimators.linear_model import PublicPrior
 
-            if self.prior is not None:
-                raise ParameterError("give --prior or --public-prior, not both.")
             given["prior"] = PublicPrior(self.public_prior)
+        if self.effects is not None:
+            given["prior"] = option_values.effects(self.effects)
         is_number = predicts_a_number(schema)
         if "target_bound" in given and not is_number:
             raise ParameterError("--target-bound is for a target of numbers, and this one has labels; leave it out.")

@@ -90,7 +90,7 @@ def search(
     exit_if_void(best.guarantee_.void)
 
 
-_NOT_SEARCHED = ("kind", "prior", "public_prior", "jobs", "seed", "intervals", "interest", "risk_differences")
+_NOT_SEARCHED = ("kind", "prior", "public_prior", "effects", "jobs", "seed", "intervals", "interest", "risk_differences")
 
 
 def grid_of(given: list[str]) -> list[dict[str, list[Any]]]:

@@ -9,17 +9,7 @@ from typing import Any
 import numpy as np
 
 from confide.effects.effects import Effect, has_effects
-from confide.effects.picture import (
-    BLUE,
-    ORANGE,
-    Display,
-    Pen,
-    axes_for,
-    draw_effects,
-    number_text,
-    plain,
-    shortened,
-)
+from confide.effects.picture import BLUE, ORANGE, Display, Pen, axes_for, draw_effects, number_text, plain, shortened
 from confide.errors import ParameterError, checked_count, is_label, is_list, is_text
 from confide.estimators.linear_model import released_model
 from confide.estimators.released import ReleasedCoefficient, ReleasedCoefficients, effects_of

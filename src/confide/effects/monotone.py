@@ -29,9 +29,8 @@ from confide.inference.debiased import with_known_zeros
 from confide.inference.intervals import WeightsEvidence
 from confide.known_words import listed, listed_unknown, suggestion
 from confide.models.model import ReleasedModel, ShownClass
+from confide.models.prior import DIRECTIONS
 from confide.models.scores import LinearModel
-
-DIRECTIONS = {"up": 1.0, "down": -1.0}
 
 
 def checked_monotone(monotone: object, schema: Schema | None, n_classes: int = 0) -> dict[str, str]:

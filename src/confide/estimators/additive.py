@@ -16,9 +16,15 @@ from confide.effects.monotone import checked_monotone
 from confide.effects.picture import Display, Pen, draw_effects
 from confide.erm.losses import LogisticHinge, LogisticLoss
 from confide.erm.row_bounds import BallBound
-from confide.errors import ParameterError, SchemaError, checked_count, is_list, is_text, is_whole
+from confide.errors import ParameterError, SchemaError, checked_count, is_list, is_mapping, is_text, is_whole
 from confide.estimators.linear_classifier import LinearClassifier
-from confide.estimators.linear_model import NamesOfColumns, PrivateLinearModel, names_of_plan
+from confide.estimators.linear_model import (
+    NamesByNumber,
+    NamesOfColumns,
+    PrivateLinearModel,
+    SchemaReader,
+    names_of_plan,
+)
 from confide.estimators.parameters import AdditiveParameters, IntervalsParameter, MeanParameter, PenaltyParameter, estimator
 from confide.estimators.regression import LossRegressor, poisson_loss, squared_loss
 from confide.estimators.released import effects_of
@@ -255,12 +261,7 @@ class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
         count = partial(checked_count, "n_rows", n_rows)
         return self._schema_of(lambda schema: schema, partial(names_of_plan, n_features), count)
 
-    def _schema_of(
-        self,
-        read_by: Callable[[Schema | None], Schema | None],
-        names: Callable[[int | None], tuple[str, ...]],
-        count: Callable[[], int],
-    ) -> Schema:
+    def _schema_of(self, read_by: SchemaReader, names: NamesByNumber, count: Callable[[], int]) -> Schema:
         if self.bounds is not None and self.schema is not None:
             raise ParameterError("give a schema or bounds, not both: a schema has the bounds of its columns.")
         schema = read_by(self.schema if self.bounds is None else _schema_of_bounds(self.bounds, names))
@@ -268,7 +269,7 @@ class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
             raise ParameterError(_NO_COLUMNS)
         described = schema if is_automatic(self.knots) else with_knots(schema, _checked_knots(self.knots, schema))
         refuse_too_many(described)
-        prior = self._given_prior()
+        prior = None if is_mapping(self.prior) else self._given_prior()
         fitted_to, takes_all = None if prior is None else prior.fitted_to, is_automatic(self.interactions)
         if fitted_to is not None and fitted_to.encoder is not None:
             described = with_choices_of(described, fitted_to.encoder.schema, interactions=takes_all)
@@ -317,7 +318,7 @@ _NO_COLUMNS = (
 )
 
 
-def _schema_of_bounds(bounds: Any, names: Callable[[int | None], tuple[str, ...]]) -> Schema:
+def _schema_of_bounds(bounds: Any, names: NamesByNumber) -> Schema:
     """A schema of number columns from one pair (low, high), or from a pair for each column, by position or by name."""
     message = (
         "bounds must be a pair (low, high) of finite numbers for all columns, a list with such a pair for each column, or a "

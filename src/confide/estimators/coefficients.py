@@ -184,12 +184,7 @@ class CoefficientIntervals:
         return ends[0] if n_vectors == 1 else ends
 
     def summary(
-        self,
-        level: float = 0.95,
-        target: str | None = None,
-        units: str | None = None,
-        *,
-        adjust: str | None = None,
+        self, level: float = 0.95, target: str | None = None, units: str | None = None, *, adjust: str | None = None
     ) -> CoefficientTable:
         """Make a table of coefficients with standard errors, intervals and p-values. It prints, and writes LaTeX and HTML.
 

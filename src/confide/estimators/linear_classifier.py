@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
-from scipy.special import logit
+from scipy.special import expit, logit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,6 +22,7 @@ from confide.intake.arrays import weights_of
 from confide.intake.parameters import checked_schema
 from confide.intake.targets import MOST_CLASSES, Classes, declared_domain
 from confide.models.model import Link, ReleasedModel, ShownClass
+from confide.models.prior import USUAL_EFFECT
 from confide.models.scores import LinearModel, favoured
 from confide.privacy.mechanism import Plan
 from confide.training.settings import ScoreLoss
@@ -197,6 +199,14 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         labels = classes_of(self).read(y, scores.shape[0])
         right = favoured(scores) == positions_of(labels.values, len(labels.domain))
         return float(np.average(right, weights=weights_of(sample_weight, scores.shape[0])))
+
+    def _units_of_effects(self, encoder: Encoder | None) -> tuple[float, Callable[[float], float]]:
+        losses, target = self._minimised(encoder), None if encoder is None else encoder.schema.target
+        margin = (losses.if_noisy or losses.loss).constants.margin
+        link = Link("logistic", margin if margin > 1.0 else 0.0)  # 1 is that of losses without a margin
+        is_first = target is not None and (self._target(encoder).domain or ())[:1] == (target.positive,)
+        sign = -2.0 if is_first else 2.0
+        return USUAL_EFFECT, lambda change: sign * float(link.scores_at(expit(np.array(change / 2.0))))
 
     @abstractmethod
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:

@@ -34,7 +34,7 @@ from confide.callers import calls, steps_outside
 from confide.data.arrays import Blocks, MappedBlocks
 from confide.erm.penalties import StronglyConvex
 from confide.erm.row_bounds import RowBound
-from confide.errors import BudgetWarning, ParameterError, checked_count
+from confide.errors import BudgetWarning, ParameterError, checked_count, is_mapping
 from confide.estimators.coefficients import CoefficientIntervals, checked_interest
 from confide.estimators.parameters import ModelParameters
 from confide.estimators.pipelines import pipeline_of
@@ -54,7 +54,7 @@ from confide.known_words import names_by_position, suggestion
 from confide.models.files import document_of, read_model
 from confide.models.model import ReleasedModel
 from confide.models.onnx import onnx_model_of
-from confide.models.prior import Prior
+from confide.models.prior import Prior, declared_prior
 from confide.models.scores import LinearModel
 from confide.parameters import PARAMETERS, checked, checked_choice
 from confide.privacy.budgets import Budget, Neighbours, as_budget
@@ -148,7 +148,7 @@ def _number_of_fits(estimator: Any, facts: dict[str, Any], name: str) -> int | N
 
 _WRONG = (
     "prior must be a fitted model of confide, the path of a saved one, a pair (coef, intercept) of public numbers, "
-    "confide.PublicPrior of one of these, or None."
+    'confide.PublicPrior of one of these, a dict of declared effects such as {"age": "up"}, or None.'
 )
 
 
@@ -224,6 +224,10 @@ _CHECKED_BY_THE_TABLE = [row for row in PARAMETERS.values() if row.group and row
 
 NamesOfColumns: TypeAlias = Callable[[], tuple[str, ...]]
 """Gives the names of the columns of an array or a frame of numbers."""
+NamesByNumber: TypeAlias = Callable[[int | None], tuple[str, ...]]
+"""The same, for so many columns where the parameters say how many."""
+SchemaReader: TypeAlias = Callable[[Schema | None], Schema | None]
+"""Gives the schema by which rows are read, from that of the parameters."""
 
 _MOST_NAMED_COLUMNS = 10**6
 """Names of so many columns still take little time and memory."""
@@ -325,10 +329,12 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
             )
         return made.fit(X, y, **({} if sample_weight is None else {"sample_weight": sample_weight}))  # type: ignore[no-any-return]
 
-    def _given_prior(self) -> Prior | None:
-        """The public weights that the parameter `prior` stands for."""
+    def _given_prior(self, encoder: Encoder | None = None) -> Prior | None:
+        """The public weights that the parameter `prior` stands for. Declared effects need an encoder."""
         if self.prior is None:
             return None
+        if is_mapping(self.prior):
+            return declared_prior(self.prior, encoder, *self._units_of_effects(encoder), self._shift_of_targets(encoder))
         prior = given_prior(self.prior)
         is_void = prior.guarantee is not None and prior.guarantee.void is not None
         if is_void and as_budget(self.budget).is_private and self.random_state is None:
@@ -337,6 +343,10 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
                 "are public, say so: prior=confide.PublicPrior(model). Otherwise give a model with a guarantee."
             )
         return prior
+
+    @abstractmethod
+    def _units_of_effects(self, encoder: Encoder | None) -> tuple[float, Callable[[float], float]]:
+        """What "up" stands for over the range of a number, and the change of scores for a declared change."""
 
     def _plan(self, n_rows: int | None, n_features: int | None, n_classes: int = 0, *, set_aside: float = 0.0) -> AnyPlan:
         """The plan for these numbers of rows, columns and classes. `set_aside` is explained in `Problem`."""
@@ -363,12 +373,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
         count = partial(checked_count, "n_rows", n_rows)
         return self._schema_of(lambda schema: schema, partial(names_of_plan, n_features), count)
 
-    def _schema_of(
-        self,
-        read_by: Callable[[Schema | None], Schema | None],
-        names: Callable[[int | None], tuple[str, ...]],
-        count: Callable[[], int],
-    ) -> Schema | None:
+    def _schema_of(self, read_by: SchemaReader, names: NamesByNumber, count: Callable[[], int]) -> Schema | None:
         """The schema by which rows are read and encoded, with all that is chosen from public facts.
 
         `read_by` gives the schema by which the rows are read, from that of the parameters. `names` gives the names of the
@@ -410,7 +415,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
         `names` gives the names of the columns of an array or a frame of numbers, for parameters that name them.
         """
         budget, neighbours, names = as_budget(self.budget), Neighbours.parse(self.neighbours), names or _no_names
-        row_bound, prior = self._bound_of_rows(encoder), self._given_prior()
+        row_bound, prior = self._bound_of_rows(encoder), self._given_prior(encoder)
         own = {"intercept_scaling": self._constant_of(row_bound)}
         given = {
             row.name: row.checked(own.get(row.name, getattr(self, row.name, row.default))) for row in _CHECKED_BY_THE_TABLE
@@ -652,7 +657,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
         """The public map for rows with this number of columns, or None if rows are not mapped."""
         if encoder is None or encoder.appended is None:
             return None
-        prior, appended = self._given_prior(), encoder.appended
+        prior, appended = self._given_prior(encoder), encoder.appended
         fitted = None if prior is None or prior.fitted_to is None else prior.fitted_to.fourier
         # Columns have the scales that were found for the prior.
         return fitted if has_found_scales(fitted, appended) else appended

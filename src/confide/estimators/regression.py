@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Self, Unpack
 
@@ -32,6 +33,7 @@ from confide.intake import parameters
 from confide.intake.arrays import weights_of
 from confide.intake.targets import Numbers, numbers_of
 from confide.models.model import Link, ReleasedModel
+from confide.models.prior import USUAL_EFFECT_ON_COUNTS, USUAL_SHARE
 from confide.parameters import checked, checked_choice
 from confide.privacy.budgets import Neighbours
 from confide.privacy.sufficient_statistics import StatisticsPlan
@@ -122,6 +124,9 @@ class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):  # t
         target, ends = None if encoder is None else encoder.schema.target, (self.target_low, self.target_high)
         counts = self._has_counts
         return parameters.checked_target_range(self.target_bound, ends, target, counts=counts, may_shift=self._may_shift)
+
+    def _units_of_effects(self, encoder: Encoder | None) -> tuple[float, Callable[[float], float]]:
+        return USUAL_EFFECT_ON_COUNTS if self._has_counts else USUAL_SHARE * self._target(encoder).bound, float
 
     def _shift_of_targets(self, encoder: Encoder | None) -> float:
         return self._target(encoder).shift

@@ -62,15 +62,8 @@ METHODS = ("auto", "permute-and-flip", "exponential", "repeated")
 
 _PARAMETERS_OF_THE_SEARCH = ("budget", "ledger", "random_state")
 _SAME_FOR_ALL_CANDIDATES = (
-    "neighbours",
-    "n_rows_bounds",
-    "max_rows_per_person",
-    "schema",
-    "classes",
-    "inference_share",
-    "interest",
-    "prior",
-)
+    "neighbours", "n_rows_bounds", "max_rows_per_person", "schema", "classes", "inference_share", "interest", "prior",
+)  # fmt: skip
 
 _SHAPE = Fraction(1, 2)
 """Shape eta of the distribution of the number of tries. With 1/2, a search costs 2.5 times the epsilon of one try. Chosen by

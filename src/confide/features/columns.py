@@ -457,23 +457,8 @@ def _column(name: Any, description: object) -> Column:
     is_number = "low" in description or "high" in description
     if is_number == ("categories" in description):
         advice = "both bounds and categories; keep" if is_number else "neither bounds nor categories; give"
-        check_keys(
-            where,
-            description,
-            (
-                "low",
-                "high",
-                "scale",
-                "knots",
-                "atoms",
-                "categories",
-                "other",
-                "missing",
-                "released",
-                "released_atoms",
-                "unit",
-            ),
-        )
+        known = "low high scale knots atoms categories other missing released released_atoms unit"
+        check_keys(where, description, tuple(known.split()))
         raise SchemaError(f"{where}: has {advice} low and high, or categories.")
     kind = NumberColumn if is_number else CategoryColumn
     check_fields(where, description, kind, given=("name",))

@@ -335,11 +335,7 @@ class InterestPlan:
                     "smallest_effect": self.smallest_effect(combination),
                     "power": POWER,
                 }
-                | (
-                    {"expected_margin_of_risk_difference": self.margin_of_risk(combination)}
-                    if self.risks is not None
-                    else {}
-                )
+                | ({} if self.risks is None else {"expected_margin_of_risk_difference": self.margin_of_risk(combination)})
                 for combination in self.combinations
             ],
             **self.facts.design.described(),

@@ -187,13 +187,7 @@ def numeric_blocks(X: Any, columns_of: Any, *, is_fit: bool, accepts_sparse: boo
         # assume_finite: users may switch that check off in scikit-learn's configuration, but not here.
         with np.errstate(all="ignore"), config_context(assume_finite=False):
             rows = validate_data(
-                columns_of,
-                X,
-                reset=is_fit,
-                dtype=dtype,
-                accept_sparse="csr",
-                ensure_min_features=1,
-                ensure_all_finite=False,
+                columns_of, X, reset=is_fit, dtype=dtype, accept_sparse="csr", ensure_min_features=1, ensure_all_finite=False
             )
             if issparse(rows) or not _all_finite(rows, n_threads):
                 assert_all_finite(rows, input_name="X")

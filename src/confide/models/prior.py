@@ -7,22 +7,28 @@ does. It must not have been made from the rows of the fit, unless by a release w
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from confide.array_types import as_array
-from confide.errors import ParameterError
+from confide.errors import ParameterError, is_number, is_text
 from confide.features.canonical_labels import Label
 from confide.features.checks import which_attempt
+from confide.features.columns import Column
 from confide.features.encoder import Encoder
 from confide.features.forms import PublicMap
+from confide.features.fourier import FourierMap
 from confide.guarantee import Guarantee
 from confide.intake.specification import CheckedRows, Columns
+from confide.known_words import listed, listed_unknown, suggestion
 
-SOURCES = ("coefficients", "release", "public")
-"""Where a prior can come from: numbers that were given, a private release, or a model that was declared public."""
+DECLARED = "declared"
+SOURCES = ("coefficients", "release", "public", DECLARED)
+"""Where a prior can come from: numbers that were given, a private release, a model that was declared public, or signs and
+sizes of effects that were declared."""
 _OTHER_COLUMNS = (
     "the prior was fitted to columns that are encoded in another way, so its weights mean something else here. {} Or give "
     "the prior as (coef, intercept), if you know that its weights fit."
@@ -59,6 +65,7 @@ class Prior:
     guarantee : what was promised for the model that the weights are from; None if it was no model, or was declared public
     fitted_to : what the model that the weights are from was fitted to, for comparison with a fit; None for given numbers
     ledger : the identity of the ledger to which that model was charged, if it is known
+    declared : of declared effects, the column or level of each, and "up", "down" or a number
     """
 
     coef: tuple[tuple[float, ...], ...]
@@ -67,6 +74,7 @@ class Prior:
     guarantee: Guarantee | None = None
     fitted_to: FittedTo | None = field(default=None, compare=False, repr=False)
     ledger: str | None = field(default=None, compare=False, repr=False)
+    declared: tuple[tuple[str, str | float], ...] = ()
 
     @classmethod
     def of_numbers(cls, coef: Any, intercept: Any) -> Prior:
@@ -104,7 +112,11 @@ class Prior:
         n_features : number of columns of a row as it enters the fit
         intercept : the constant that is appended to each row, 0 for none
         """
-        if len(self.coef) != n_scores or len(self.coef[0]) != n_features:
+        if self.declared and n_scores > 1:
+            raise ParameterError("a prior of signs is for two classes or a number: three or more classes have a score each.")
+        # Random features are appended to the columns, and nothing is declared of them.
+        coef = tuple((*own, *(0.0,) * (n_features - len(own))) for own in self.coef) if self.declared else self.coef
+        if len(coef) != n_scores or len(coef[0]) != n_features:
             raise ParameterError(
                 f"the prior has weights for {len(self.coef)} score{'s'[: len(self.coef) != 1]} of {len(self.coef[0])} "
                 f"columns, and this fit has {n_scores} of {n_features}, counted as columns enter the fit. Give a prior "
@@ -113,7 +125,7 @@ class Prior:
         if not intercept and any(self.intercept):
             raise ParameterError("the prior has an intercept, and this model has none: set fit_intercept to True.")
         constants = [(constant / intercept,) if intercept else () for constant in self.intercept]
-        flat = tuple(weight for pair in zip(self.coef, constants, strict=True) for part in pair for weight in part)
+        flat = tuple(weight for pair in zip(coef, constants, strict=True) for part in pair for weight in part)
         if not all(map(math.isfinite, flat)):
             raise ParameterError("the intercept of the prior is too large for this intercept_scaling.")
         return flat
@@ -141,6 +153,11 @@ class Prior:
 
     def refuse_map(self, fourier: Any) -> None:
         """Refuse random features of rows that are not those of the model of the prior."""
+        if self.declared and isinstance(fourier, FourierMap):
+            raise ParameterError(
+                "a prior of signs is for models of columns, and this one has random features alone; leave prior out, or "
+                "feature_norm=None."
+            )
         if self.fitted_to is not None and self.fitted_to.fourier != fourier:
             advice = "Give this model the same kernel, length scale, number of random features and seed."
             raise ParameterError(_OTHER_COLUMNS.format(advice))
@@ -167,6 +184,9 @@ class Prior:
                 f"{start}: a model that was declared public. It was made from rows that need no protection, and from none "
                 f"of these."
             )
+        if self.declared:
+            effects = ", ".join(f'"{name}" {effect if is_text(effect) else f"{effect:g}"}' for name, effect in self.declared)
+            return f"{start}: effects that were declared, without looking at the rows: {effects}."
         if self.guarantee is None:
             return (
                 f"{start}: coefficients that were given. They were not made from these rows, unless by a release whose "
@@ -193,6 +213,7 @@ class Prior:
             "intercept": list(self.intercept),
             "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
             "of_model": self.fitted_to is not None,
+            **({"declared": [list(pair) for pair in self.declared]} if self.declared else {}),
         }
 
     @classmethod
@@ -202,7 +223,96 @@ class Prior:
         prior = cls.of_numbers(value["coef"], value["intercept"])
         guarantee = None if value["guarantee"] is None else Guarantee.from_dict(value["guarantee"])
         fits_source = (guarantee is not None) == (value["source"] == "release")
-        if set(value) != keys or value["source"] not in SOURCES or not fits_source:
+        declared = tuple((name, effect) for name, effect in value.get("declared", ()))
+        fits_source &= bool(declared) == (value["source"] == DECLARED)
+        if set(value) - {"declared"} != keys or value["source"] not in SOURCES or not fits_source:
             raise ParameterError("the prior was written by another version of confide, which this version cannot read.")
         its = fitted_to if value["of_model"] else None
-        return replace(prior, source=value["source"], guarantee=guarantee, fitted_to=its)
+        return replace(prior, source=value["source"], guarantee=guarantee, fitted_to=its, declared=declared)
+
+
+# A prior of declared effects: signs and rough sizes, as a codebook or an earlier paper states them.
+#
+# A declared effect is a straight line on the own scale of a number, from its low to its high bound, with mean 0 over that
+# range; or what a level adds beside all other levels. All of it follows from what was declared and from the schema.
+
+DIRECTIONS = {"up": 1.0, "down": -1.0}
+USUAL_EFFECT = 1.0
+"""What "up" adds to log-odds, from one end of a number's range to the other. Compared by benchmarks/declared_effects.py, as
+are the two below."""
+USUAL_EFFECT_ON_COUNTS = 0.5
+"""What it adds to the logarithm of the mean of counts."""
+USUAL_SHARE = 0.25
+"""What it adds to a predicted number, as a share of `target_bound`."""
+SHARE_OF_LEVELS = 0.5
+"""What "up" adds at a level, as a share of that from one end of a number's range to the other."""
+MOST_TIMES_USUAL = 20.0
+"""An effect that is more than so many times as large was declared in another unit."""
+
+
+def declared_prior(
+    effects: Mapping[Any, Any], encoder: Encoder | None, usual: float, score_of: Callable[[float], float], intercept: float
+) -> Prior:
+    """The prior that declared effects stand for.
+
+    Parameters
+    ----------
+    effects : by the name of a number, or by that of a category and one of its levels as in "sex=Male": "up", "down", or the
+        change of the log-odds, of the prediction or of its logarithm, for each unit of the number or at the level
+    encoder : how columns enter the fit, or None
+    usual : what "up" stands for over the range of a number
+    score_of : the change of scores for a declared change
+    intercept : the intercept of the prior
+
+    Raises
+    ------
+    ParameterError
+        If a name or a word is unknown, or an effect cannot be used.
+    """
+    if encoder is None or not effects or not math.isfinite(usual):
+        raise ParameterError(
+            'a prior of signs names columns of a schema, or of an array with bounds, as in {"age": "up", "dose": 0.5, '
+            '"sex=Male": "down"}; a target of numbers needs bounds.'
+        )
+    places: dict[Any, tuple[Column, slice, int | None]] = {}
+    for column, group in zip(encoder.schema.columns, encoder.groups, strict=False):
+        levels = () if column.is_number else column.levels
+        places[column.name] = (column, group.place, None)
+        places |= {f"{column.name}={level}": (column, group.place, place) for place, level in enumerate(levels)}
+    weights = np.zeros(encoder.n_features)
+    for name, effect in effects.items():
+        if name not in places:
+            known = f'The columns are {listed(encoder.schema.column_names)}; a level is named as in "column=level".'
+            raise ParameterError(
+                f"prior names {listed_unknown([name], places)}, which is no column, and no level of one. {known}"
+            )
+        column, place, level = places[name]
+        change = score_of(_declared_change(name, effect, column, level, usual))
+        if column.is_number:
+            ends = column.stretched(np.array(column.knots_with_bounds or [column.high]))
+            weights[place.start : place.start + ends.size] += change / 2.0 * ends
+        elif len(column.levels) == 2:
+            # One encoded column is -1 at the first of two levels and 1 at the second.
+            weights[place] += change * (-0.5, 0.5)[level or 0]
+        else:
+            weights[place.start + (level or 0)] += change
+    said = tuple((name, effect if is_text(effect) else float(effect)) for name, effect in effects.items())
+    return Prior((tuple(weights.tolist()),), (intercept,), DECLARED, declared=said)
+
+
+def _declared_change(name: str, effect: Any, column: Column, level: int | None, usual: float) -> float:
+    """The declared change from one end of a number's range to the other, or at a level."""
+    if not column.is_number and level is None:
+        raise ParameterError(
+            f'prior: column "{name}" is a category; name one of its levels, as "{name}={column.levels[-1]}".'
+        )
+    if is_text(effect) and effect in DIRECTIONS:
+        return DIRECTIONS[effect] * usual * (1.0 if column.is_number else SHARE_OF_LEVELS)
+    if not is_number(effect) or not math.isfinite(effect):
+        raise ParameterError(f'prior: say "up", "down" or a finite number for "{name}"{suggestion(effect, DIRECTIONS)}.')
+    if column.is_number and column.scale != "linear":
+        raise ParameterError(f'prior: say "up" or "down" for "{name}": on its scale no effect is the same for each unit.')
+    change = float(effect) * (column.high - column.low if column.is_number else 1.0)
+    if not abs(change) <= MOST_TIMES_USUAL * usual:
+        raise ParameterError(f'prior: {change:.3g} is too large an effect of "{name}" to be meant; give it for one unit.')
+    return change

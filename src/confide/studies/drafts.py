@@ -191,25 +191,11 @@ def _levels(answer: str) -> list[Any]:
 # What the name of a column suggests to anybody, for example 0 to 120 for an age. A person confirms each guess.
 
 _USUAL_BOUNDS = {
-    "age": "0 120",
-    "hour": "0 24",
-    "hours per week": "0 100",
-    "hours": "0 100",
-    "minute": "0 60",
-    "day": "1 31",
-    "weekday": "1 7",
-    "month": "1 12",
-    "year": "1900 2100",
-    "percent": "0 100",
-    "pct": "0 100",
-    "percentage": "0 100",
-    "latitude": "-90 90",
-    "longitude": "-180 180",
-    "bmi": "10 70",
-    "height": "50 250",
-    "weight": "0 300",
+    "age": "0 120", "hour": "0 24", "hours per week": "0 100", "hours": "0 100", "minute": "0 60", "day": "1 31",
+    "weekday": "1 7", "month": "1 12", "year": "1900 2100", "percent": "0 100", "pct": "0 100", "percentage": "0 100",
+    "latitude": "-90 90", "longitude": "-180 180", "bmi": "10 70", "height": "50 250", "weight": "0 300",
     "temperature": "-50 60",
-}
+}  # fmt: skip
 """Bounds for columns whose names have these words, as they are typed."""
 _IDENTIFIERS = {"id", "uuid", "guid", "key", "identifier", "ssn", "nhs", "index"}
 _PERSONS = {"person", "patient", "subject", "customer", "client", "user", "member", "household", "nr", "no", "number"}

@@ -195,7 +195,7 @@ def _of_file(file: FileCheck, refuse: _Say, note: _Say) -> None:
     elif not file.is_header:
         refuse(
             f"{name}: no column of the schema is in the first line, which may be data; so it is not shown. Put a line with "
-            f"the names of the columns first, or correct the names in the schema.",
+            f"the names of the columns first, or correct the names in the schema."
         )
     else:
         for absent, meant in file.absent.items():
@@ -215,7 +215,7 @@ def _of_file(file: FileCheck, refuse: _Say, note: _Say) -> None:
     if file.n_ragged:
         refuse(
             f"{name}: {file.n_ragged:,} rows have more or fewer cells than the first line has names. They are not "
-            f"counted here. Decimal commas, or text with separators that is not in quotes, are usual reasons.",
+            f"counted here. Decimal commas, or text with separators that is not in quotes, are usual reasons."
         )
     explained = file.absent or file.repeated or file.n_ragged or encoding != "UTF-8"
     if file.refusal and not explained:
@@ -233,13 +233,13 @@ def _of_column(column: ColumnCounts, refuse: _Say, note: _Say) -> None:
     if column.decimal_commas:
         refuse(
             f"{what}: {percent(column.decimal_commas, rows)} of the cells are numbers with a decimal comma. Write them with "
-            f"a point: save the table anew from the spreadsheet, or with pandas.read_csv(..., decimal=',').to_csv(...).",
+            f"a point: save the table anew from the spreadsheet, or with pandas.read_csv(..., decimal=',').to_csv(...)."
         )
     if others := column.unreadable - column.decimal_commas:
         kind = "numbers" if column.described.bounds is not None else "text, numbers or booleans"
         refuse(
             f"{what}: {percent(others, rows)} of the cells are not {kind} and not empty. Correct them, leave them empty, or "
-            f"describe the column as a category. Dates are not read: turn them into a number, such as days since a date.",
+            f"describe the column as a category. Dates are not read: turn them into a number, such as days since a date."
         )
     if column.infinite:
         refuse(f"{what}: {percent(column.infinite, rows)} of the cells are infinite. Leave them empty.")
@@ -248,12 +248,12 @@ def _of_column(column: ColumnCounts, refuse: _Say, note: _Say) -> None:
         if column.unlisted:
             refuse(
                 f"{what}: {percent(column.unlisted, rows)} of the cells are none of the labels of the schema. Correct the "
-                f"labels, or leave these rows out by a rule that is public.",
+                f"labels, or leave these rows out by a rule that is public."
             )
     elif not column.as_described and not column.unreadable:
         refuse(
             f"{what}: no cell is as the schema describes it, so its weight would be noise alone. Correct the description or "
-            f"leave the column out.",
+            f"leave the column out."
         )
     elif column.unlisted:
         note(_of_unlisted(column, what))
@@ -262,7 +262,7 @@ def _of_column(column: ColumnCounts, refuse: _Say, note: _Say) -> None:
         below, above = percent(column.below, rows), percent(column.above, rows)
         note(
             f"{what}: {percent(column.clipped, rows)} of the cells lie outside the bounds ({below} below, {above} above), "
-            f"and a fit clips them. Is the unit right?",
+            f"and a fit clips them. Is the unit right?"
         )
     unused = [str(level) for level, count in zip(column.described.labels, column.by_level, strict=False) if not count]
     if unused and column.as_described:
@@ -307,9 +307,7 @@ def _of_codes(column: ColumnCounts, what: str, note: _Say) -> None:
     if not column.is_target:
         remedy = "If the codebook says so, declare them, as in missing = [999, -9]; otherwise a fit clips them to the bound."
     which = "a number" if len(codes) == 1 else f"{len(codes)} numbers"
-    note(
-        f"{what}: {part} of the cells repeat {which} outside the bounds, as codes for missing cells do{shown}. {remedy}",
-    )
+    note(f"{what}: {part} of the cells repeat {which} outside the bounds, as codes for missing cells do{shown}. {remedy}")
 
 
 def _of_unlisted(column: ColumnCounts, what: str) -> str:

@@ -289,10 +289,7 @@ def distinct_in(piece: Batch, name: str) -> list[tuple[object, int]]:
 
 
 def table_pieces(
-    path: Path,
-    names: Sequence[str],
-    form: TextForm | None = None,
-    skip: Callable[[object], str] = lambda _: "skip",
+    path: Path, names: Sequence[str], form: TextForm | None = None, skip: Callable[[object], str] = lambda _: "skip"
 ) -> Iterator[Batch]:
     """The rows of a file, some at a time.
 

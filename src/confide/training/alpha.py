@@ -203,6 +203,7 @@ class AlphaRule:
     has_curves : whether the effect of a number may be a curve, with three knots or more
     random_features : whether rows are random features of a kernel, and nothing else
     n_slots : how many columns are slots for atoms. Most stay empty, so their noise is not balanced against anything
+    has_near_prior : whether weights are expected to be nearer to a prior than to 0, as they are to those of a model
     for_intervals : whether intervals are made from the release. They must cover the noise, so it does not pay to take a
         smaller ridge at the price of a little more noise
     """
@@ -215,6 +216,7 @@ class AlphaRule:
     has_curves: bool = False
     random_features: bool = False
     n_slots: int = 0
+    has_near_prior: bool = True
 
 
 def plan_with_alpha(mechanism: Mechanism, problem: Problem, budget: Budget, rule: AlphaRule) -> Plan:
@@ -291,7 +293,7 @@ def _balanced_l2_of(plan: Plan, rule: AlphaRule) -> float:
         on_weights=not is_damped,
         score_size=rule.score_size,
         margin=problem.loss.constants.margin,
-        has_prior=any(problem.prior),
+        has_prior=rule.has_near_prior and any(problem.prior),
     )
     return SHARE_OF_BALANCED * balanced if problem.penalty.factors else balanced
 

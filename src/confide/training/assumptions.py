@@ -81,11 +81,7 @@ def steps_sentence(learned: tuple[str, ...]) -> str:
 
 
 def guarantee_of(
-    plan: AnyPlan,
-    of_rows: Iterable[str],
-    encoder: Encoder | None,
-    circumstances: Circumstances,
-    unusual: tuple[str, ...],
+    plan: AnyPlan, of_rows: Iterable[str], encoder: Encoder | None, circumstances: Circumstances, unusual: tuple[str, ...]
 ) -> Guarantee:
     """The guarantee of a release by this plan, with the assumptions it rests on.
 
@@ -193,11 +189,7 @@ def _of_noise(plan: AnyPlan, ledger: NamedLedger | None, unusual: tuple[str, ...
 
 
 def sentences_of_rows(
-    target: str,
-    settings: Settings,
-    circumstances: Circumstances,
-    encoder: Encoder | None,
-    fourier: PublicMap | None,
+    target: str, settings: Settings, circumstances: Circumstances, encoder: Encoder | None, fourier: PublicMap | None
 ) -> tuple[str, ...]:
     """What is assumed about labels or targets, the weights of rows and classes, and the place where the rows lie.
 

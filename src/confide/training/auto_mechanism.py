@@ -114,6 +114,8 @@ def plan_of_weights(settings: Settings, n_features: int, n_rows: int | None) -> 
         has_curves=settings.has_curves,
         random_features=settings.random_features,
         n_slots=settings.n_slots,
+        # Declared effects are rough.
+        has_near_prior=settings.prior is None or not settings.prior.declared,
     )
     name = mechanism_for(settings, loss)
     if name == "gradient":

@@ -254,10 +254,7 @@ def keeps_released(function: Releasing) -> Releasing:
 
 
 def charge_and_release(
-    release: Callable[[Entropy], Released],
-    event: Event,
-    neighbours: Neighbours,
-    charge: Charge,
+    release: Callable[[Entropy], Released], event: Event, neighbours: Neighbours, charge: Charge
 ) -> Released:
     """Charge the event, and then release. The release starts only after the charge is recorded for good.
 

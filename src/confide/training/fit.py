@@ -23,9 +23,7 @@ from confide.features.encoder import Encoder
 from confide.features.forms import ShortenedInNorm
 from confide.features.fourier import CurvesAndFeatures
 from confide.guarantee import Guarantee
-from confide.inference.debiased import (
-    InterestEvidence,
-)
+from confide.inference.debiased import InterestEvidence
 from confide.inference.intervals import WeightsEvidence
 from confide.intake.rows import GivenRows
 from confide.intake.specification import CheckedRows, RowSpecification, coefficient_names

@@ -198,7 +198,7 @@ def descent_of(rule: AlphaRule, problem: Problem, mu: float) -> tuple[Problem, D
         on_weights=False,
         score_size=rule.score_size,
         margin=problem.loss.constants.margin,
-        has_prior=any(problem.prior),
+        has_prior=rule.has_near_prior and any(problem.prior),
     )
     if rule.is_automatic:
         l2 = (_SHARE_OF_BALANCED if rule.score_size is None else 1.0) * balanced

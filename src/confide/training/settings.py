@@ -353,12 +353,7 @@ def penalised(settings: Settings, form: QuadraticForm, encoder: Encoder | None, 
         shorter = BallBound(min(usual, settings.row_bound.l2_norm)) if may_shorten else None
         minimised = replace(minimised, bound_if_noisy=shorter)
     return replace(
-        settings,
-        minimised=minimised,
-        usual_norm=usual,
-        penalty=form,
-        bound_before_penalty=own,
-        keeps_groups=keeps_groups,
+        settings, minimised=minimised, usual_norm=usual, penalty=form, bound_before_penalty=own, keeps_groups=keeps_groups
     )
 
 
