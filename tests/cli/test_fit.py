@@ -286,6 +286,20 @@ def test_three_classes_are_fitted_shown_and_predicted(folder):
     assert (out["prediction"] == model.predict(rows)).all()
 
 
+def test_declared_effects_are_a_prior_and_their_refusals_name_their_option(folder):
+    """Signs and sizes by column or level; the statement lists them, and so does a plan's release."""
+    command = ("fit", "people.csv", "--schema", "people.toml", "--epsilon", "1")
+    said = " ".join(fit("--effects", "age:up,work=state:-0.5", "--out", "declared.json").stdout.split())
+    assert 'effects that were declared, without looking at the rows: "age" up, "work=state" -0.5.' in said
+    assert confide.load("declared.json").prior.declared == (("age", "up"), ("work=state", -0.5))
+    for text in ("agee:up", "age:upp", "work:up", "age:900"):
+        said = refused(*command, "--effects", text, "--out", "x.json")
+        assert "--effects" in said
+        assert "prior" not in said
+    assert "with a colon between" in refused(*command, "--effects", "age", "--out", "x.json")
+    assert "one of --prior" in refused(*command, "--effects", "age:up", "--prior", "declared.json", "--out", "x.json")
+
+
 def test_an_earlier_release_is_the_prior_of_new_rows(folder):
     """Its file, or a model that was fitted to public rows; plan and statement say it; others are refused."""
     command = ("fit", "people.csv", "--schema", "people.toml", "--epsilon", "1")

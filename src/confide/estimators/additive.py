@@ -16,7 +16,7 @@ from confide.effects.monotone import checked_monotone
 from confide.effects.picture import Display, Pen, draw_effects
 from confide.erm.losses import LogisticHinge, LogisticLoss
 from confide.erm.row_bounds import BallBound
-from confide.errors import ParameterError, SchemaError, checked_count, is_list, is_mapping, is_text, is_whole
+from confide.errors import ParameterError, SchemaError, checked_count, is_list, is_text, is_whole
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.linear_model import (
     NamesByNumber,
@@ -269,7 +269,7 @@ class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
             raise ParameterError(_NO_COLUMNS)
         described = schema if is_automatic(self.knots) else with_knots(schema, _checked_knots(self.knots, schema))
         refuse_too_many(described)
-        prior = None if is_mapping(self.prior) else self._given_prior()
+        prior = None if isinstance(self.prior, Mapping) else self._given_prior()
         fitted_to, takes_all = None if prior is None else prior.fitted_to, is_automatic(self.interactions)
         if fitted_to is not None and fitted_to.encoder is not None:
             described = with_choices_of(described, fitted_to.encoder.schema, interactions=takes_all)

@@ -9,7 +9,7 @@ import hashlib
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ from confide.callers import calls, steps_outside
 from confide.data.arrays import Blocks, MappedBlocks
 from confide.erm.penalties import StronglyConvex
 from confide.erm.row_bounds import RowBound
-from confide.errors import BudgetWarning, ParameterError, checked_count, is_mapping
+from confide.errors import BudgetWarning, ParameterError, checked_count
 from confide.estimators.coefficients import CoefficientIntervals, checked_interest
 from confide.estimators.parameters import ModelParameters
 from confide.estimators.pipelines import pipeline_of
@@ -333,7 +333,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
         """The public weights that the parameter `prior` stands for. Declared effects need an encoder."""
         if self.prior is None:
             return None
-        if is_mapping(self.prior):
+        if isinstance(self.prior, Mapping):
             return declared_prior(self.prior, encoder, *self._units_of_effects(encoder), self._shift_of_targets(encoder))
         prior = given_prior(self.prior)
         is_void = prior.guarantee is not None and prior.guarantee.void is not None

@@ -155,8 +155,8 @@ class Prior:
         """Refuse random features of rows that are not those of the model of the prior."""
         if self.declared and isinstance(fourier, FourierMap):
             raise ParameterError(
-                "a prior of signs is for models of columns, and this one has random features alone; leave prior out, or "
-                "feature_norm=None."
+                "a prior of signs is for models of columns, and this one has random features alone; leave out prior, or "
+                "feature_norm."
             )
         if self.fitted_to is not None and self.fitted_to.fourier != fourier:
             advice = "Give this model the same kernel, length scale, number of random features and seed."
@@ -271,8 +271,8 @@ def declared_prior(
     """
     if encoder is None or not effects or not math.isfinite(usual):
         raise ParameterError(
-            'a prior of signs names columns of a schema, or of an array with bounds, as in {"age": "up", "dose": 0.5, '
-            '"sex=Male": "down"}; a target of numbers needs bounds.'
+            'a prior of signs names columns of a schema, or of an array with bounds, as in {"age": "up", "dose": 0.5}; a '
+            "target of numbers needs bounds."
         )
     places: dict[Any, tuple[Column, slice, int | None]] = {}
     for column, group in zip(encoder.schema.columns, encoder.groups, strict=False):
