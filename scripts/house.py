@@ -25,7 +25,7 @@ from scripts.reading_paths import code_lines
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "confide"
 LIMITS = {
-    "lines of code": (34_945, 27_500),
+    "lines of code": (34_970, 27_500),
     "files": (240, 240),
     "files of fewer than 40 lines": (40, 40),
     "classes": (470, 330),
@@ -37,12 +37,12 @@ LIMITS = {
     "words of CHANGELOG.md": (900, 900),
     "words of ARCHITECTURE.md": (2_500, 2_500),
     "words of benchmarks/README.md": (3_000, 3_000),
-    "functions of LogisticRegression.fit": (343, 200),
+    "functions of LogisticRegression.fit": (345, 200),
     "files of LogisticRegression.fit": (50, 40),
     "returns of LogisticRegression.fit to a file that it left": (397, 150),
-    "functions of AdditiveClassifier.fit": (548, 350),
-    "files of AdditiveClassifier.fit": (64, 60),
-    "functions of confide fit": (937, 700),
+    "functions of AdditiveClassifier.fit": (580, 350),
+    "files of AdditiveClassifier.fit": (65, 60),
+    "functions of confide fit": (970, 700),
     "files of confide fit": (120, 120),
 }
 """The limit of each figure, and where it is to go. The way of a fit depends a little on processor and noise."""

@@ -129,17 +129,17 @@ _ROWS = (
     the schema says is kept.""",
     ),
     Parameter(
-        "interactions", object, group="AdditiveParameters", default=(),
-        option="--interactions auto|pairs|all|A:B,...",
-        help="Columns whose effects depend on each other: named ones as age:hours,age:sex, all pairs, all columns "
-             "together, or what public facts favour.  [default: none but those of the schema]",
-        text="""list, "pairs", "all" or "auto", default ()
+        "interactions", object, group="AdditiveParameters", default="auto",
+        option="--interactions auto|none|pairs|all|A:B,...",
+        help="Columns whose effects depend on each other: named ones as age:hours,age:sex, none but those of the schema, "
+             "all pairs, all columns together, or what public facts favour.  [default: auto]",
+        text="""list, "pairs", "all" or "auto", default "auto"
     Which columns have effects that depend on each other, beside the interactions of the schema. In a list, each entry names
     two or more columns, as in [["age", "hours"]]: products of coarse effects of these columns enter the model. "pairs" takes
     all pairs of columns that have few products. "all" appends random Fourier features of the encoded row, which are a smooth
     function of all columns together; there are no intervals then. "auto" is "all" where public facts favour it: most columns
-    are numbers, and the noise is small beside the rows. Otherwise it is none. The schema of the fitted model says what was
-    chosen.""",
+    are numbers whose knots are chosen too, and the noise is small beside the rows. Otherwise it is none, as () is. The
+    schema of the fitted model says what was chosen.""",
     ),
     Parameter(
         "atoms", bool, group="AdditiveParameters", default="auto",

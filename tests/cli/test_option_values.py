@@ -16,6 +16,7 @@ def test_values_are_read_as_python_takes_them():
     assert option_values.number_or_auto("--alpha", ".5") == 0.5
     assert option_values.number_or_auto("--alpha", "inf") == math.inf
     assert option_values.interactions("pairs") == "pairs"
+    assert option_values.interactions("none") == []
     assert option_values.interactions("age:hours, age:sex") == [["age", "hours"], ["age", "sex"]]
     assert option_values.knots("6") == 6
     assert option_values.knots("age:6,a:b:0") == {"age": 6, "a:b": 0}

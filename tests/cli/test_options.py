@@ -81,7 +81,7 @@ def test_knots_are_a_whole_number_or_auto(folder_with_ledger, knots):
 def test_interactions_are_words_or_columns_with_colons(folder_with_ledger, text):
     """One clear line, and nothing is charged."""
     options = ("fit", "people.csv", "--schema", "people.toml", "--epsilon", "1", "--ledger", "study.db")
-    assert "--interactions must be auto, pairs, all, or columns" in refused(*options, f"--interactions={text}")
+    assert "--interactions must be auto, none, pairs, all, or columns" in refused(*options, f"--interactions={text}")
     assert spent() == 0.0
 
 

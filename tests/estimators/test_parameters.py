@@ -27,7 +27,7 @@ TARGET = {"target_bound": None, "target_low": None, "target_high": None}
 ADDITIVE = {
     "penalty": None,
     "knots": "auto",
-    "interactions": (),
+    "interactions": "auto",
     "atoms": "auto",
     "monotone": None,
     "bounds": None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from confide import AdditiveClassifier, AdditiveRegressor, ApproxDP, ParameterError, Schema, SchemaError, Smooth
@@ -25,6 +26,9 @@ NUMBERS = {f"x{i}": {"low": 0, "high": 1, "knots": 6} for i in range(4)}
 JOB = {"categories": ["a", "b", "c"], "other": True}
 PLACE = {"categories": [f"p{i}" for i in range(20)]}
 SCHEMA = Schema(NUMBERS | {"job": JOB, "place": PLACE})
+OPEN_NUMBERS = {name: {"low": 0, "high": 1} for name in NUMBERS}
+OPEN = Schema(OPEN_NUMBERS | {"job": JOB, "place": PLACE})
+"""The same where the knots are still to be chosen."""
 
 
 def never(*_):
@@ -38,7 +42,7 @@ def chosen(interactions, n_rows=50_000, budget=1.0, schema=SCHEMA, **parameters)
 
 def test_nothing_said_leaves_the_schema_itself():
     """Neither the settings nor the number of rows are looked at."""
-    assert with_interactions(SCHEMA, SCHEMA, (), never, never) is SCHEMA
+    assert with_interactions(SCHEMA, SCHEMA, (), never, never, never) is SCHEMA
 
 
 def test_named_interactions_are_coarse_and_stand_beside_those_of_the_schema():
@@ -48,6 +52,7 @@ def test_named_interactions_are_coarse_and_stand_beside_those_of_the_schema():
         schema,
         schema,
         [("x0", "x2"), {"columns": ["x1", "job"], "scale": 0.5}, Interaction(("x2", "x3"), 2)],
+        never,
         never,
         never,
     )
@@ -61,10 +66,10 @@ def test_named_interactions_are_coarse_and_stand_beside_those_of_the_schema():
 
 def test_named_interactions_that_the_schema_describes_stay_as_they_are_there():
     """So a chosen schema may be given again beside the same parameter. A pair that is named twice is refused."""
-    made = with_interactions(SCHEMA, SCHEMA, [["x0", "x2"]], never, never)
-    assert with_interactions(made, made, [["x2", "x0"]], never, never) is made
+    made = with_interactions(SCHEMA, SCHEMA, [["x0", "x2"]], never, never, never)
+    assert with_interactions(made, made, [["x2", "x0"]], never, never, never) is made
     with pytest.raises(SchemaError, match="twice"):
-        with_interactions(made, made, [["x0", "x2"], ["x2", "x0"]], never, never)
+        with_interactions(made, made, [["x0", "x2"], ["x2", "x0"]], never, never, never)
 
 
 def test_pairs_are_all_pairs_with_few_products_that_are_not_named_yet():
@@ -129,35 +134,6 @@ def test_random_features_come_with_a_fixed_number_of_knots(n_rows):
     assert [column.knots for column in made.columns] == [KNOTS_WITH_FEATURES, 2, 0]
 
 
-def test_auto_takes_random_features_where_numbers_prevail_and_noise_is_small():
-    """More rows and a larger budget never take them away, and both ends are reached."""
-    by_rows = [chosen("auto", 10**n, ApproxDP(1.0, 1e-5)).random_features is not None for n in range(2, 8)]
-    by_budget = [chosen("auto", budget=ApproxDP(10.0**power, 1e-5)).random_features is not None for power in range(-3, 2)]
-    for found in (by_rows, by_budget):
-        assert found == sorted(found)
-        assert set(found) == {False, True}
-
-
-def test_auto_takes_none_where_categories_prevail():
-    """However many rows there are: four numbers of seven columns are not enough."""
-    schema = Schema(SCHEMA.columns + Schema({"more": JOB}).columns)
-    assert chosen("auto", 10**7, schema=schema) == schema
-
-
-def test_auto_keeps_what_the_schema_says_and_takes_none_with_intervals():
-    """A schema that names interactions has been thought about. There are no intervals for random features."""
-    schema = Schema(SCHEMA.columns, interact=[["x0", "x1"]])
-    assert chosen("auto", 10**7, schema=schema) == schema
-    assert chosen("auto", 10**7, inference_share=0.3) == SCHEMA
-
-
-def test_a_regression_chooses_too():
-    """By the same rule."""
-    model = AdditiveRegressor(ApproxDP(4.0, 1e-5), schema=SCHEMA, target_bound=1.0, interactions="auto")
-    assert model.chosen_schema(10**6).random_features.number == MOST_FEATURES["gaussian"]
-    assert model.chosen_schema(1000).random_features is None
-
-
 def by_rows(model, least, most):
     """The least number of rows, within 3%, at which a model has random features."""
     while most > 1.03 * least:
@@ -167,11 +143,64 @@ def by_rows(model, least, most):
     return most
 
 
+def test_auto_takes_random_features_where_numbers_prevail_and_noise_is_small():
+    """More rows and a larger budget never take them away, and both ends are reached."""
+    by_rows = [chosen("auto", 10**n, ApproxDP(1.0, 1e-5), OPEN).random_features is not None for n in range(2, 8)]
+    by_budget = [
+        chosen("auto", 50_000, ApproxDP(10.0**power, 1e-5), OPEN).random_features is not None for power in range(-3, 2)
+    ]
+    for found in (by_rows, by_budget):
+        assert found == sorted(found)
+        assert set(found) == {False, True}
+
+
+def test_auto_takes_none_where_categories_prevail():
+    """However many rows there are: four numbers of seven columns are not enough."""
+    schema = Schema(OPEN.columns + Schema({"more": JOB}).columns)
+    assert chosen("auto", 10**7, schema=schema).random_features is None
+
+
+def test_auto_keeps_what_the_schema_says_and_takes_none_with_intervals():
+    """A schema that names interactions or all knots has been thought about. There are no intervals for random features."""
+    budget = ApproxDP(4.0, 1e-5)
+    assert chosen("auto", 10**6, budget, OPEN).random_features is not None
+    assert chosen("auto", 10**6, budget, Schema(OPEN.columns, interact=[["x0", "x1"]])).random_features is None
+    assert chosen("auto", 10**6, budget) == SCHEMA
+    assert chosen("auto", 10**6, budget, OPEN, knots=6).random_features is None
+    assert chosen("auto", 10**6, budget, OPEN, inference_share=0.3).random_features is None
+
+
+def test_auto_is_the_default_and_without_privacy_asks_for_rows_too():
+    """A sample is noise as well: four rows count as one for each unit of noise."""
+    least = by_rows(AdditiveClassifier(math.inf, schema=Schema(OPEN_NUMBERS)), 100, 10**6)
+    assert least == pytest.approx(4 * 200 * 4, rel=0.1)
+    assert AdditiveRegressor(1.0, target_bound=1.0).interactions == "auto"
+
+
+def test_auto_takes_none_for_three_classes():
+    """Declared, in a plan, or found among labels, as in a fit."""
+    model = AdditiveClassifier(ApproxDP(4.0, 1e-5), bounds=(0, 1))
+    features = {n: model.plan(20_000, 3, n_classes=n).problem.n_features for n in (2, 3)}
+    assert features[2] > 1000 > features[3]
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(size=(3000, 2))
+    for labels, n_classes in ((rows[:, 0] > 0.5, 2), (np.digitize(rows[:, 0], [0.3, 0.6]), 3)):
+        fitted = AdditiveClassifier(ApproxDP(4.0, 1e-5), bounds=(0, 1)).fit(rows, labels.astype(int))
+        assert (fitted.schema_.random_features is not None) == (n_classes == 2)
+
+
+def test_a_regression_chooses_too():
+    """By the same rule."""
+    model = AdditiveRegressor(ApproxDP(4.0, 1e-5), schema=OPEN, target_bound=1.0, interactions="auto")
+    assert model.chosen_schema(10**6).random_features.number == MOST_FEATURES["gaussian"]
+    assert model.chosen_schema(1000).random_features is None
+
+
 def test_a_regression_has_random_features_from_some_thousand_rows_in_all_on():
     """Two thousand for each unit of noise, however few columns there are; a classifier asks for 200 for each column."""
     schema = Schema({"a": {"low": 0, "high": 1}, "b": {"low": 0, "high": 1}})
     budget, found = ApproxDP(1.0, 1e-5), {}
-    more = {"schema": schema, "interactions": "auto"}
+    more = {"schema": schema}
     for name, model in (
         ("regression", AdditiveRegressor(budget, target_bound=1.0, **more)),
         ("classes", AdditiveClassifier(budget, **more)),
@@ -184,7 +213,7 @@ def test_a_regression_has_random_features_from_some_thousand_rows_in_all_on():
 def test_laplace_noise_asks_for_four_numbers_in_five_columns():
     """Gaussian noise for two in three."""
     for n_numbers, budgets in ((4, [4.0, ApproxDP(4.0, 1e-5)]), (3, [ApproxDP(4.0, 1e-5)])):
-        columns = [*Schema(NUMBERS).columns[:n_numbers], *Schema({"job": JOB}).columns]
+        columns = [*Schema(OPEN_NUMBERS).columns[:n_numbers], *Schema({"job": JOB}).columns]
         for budget in (4.0, ApproxDP(4.0, 1e-5)):
             has_features = chosen("auto", 10**6, budget, Schema(columns)).random_features is not None
             assert has_features == (budget in budgets), (n_numbers, budget)
@@ -197,6 +226,7 @@ OTHERS = {
     "a penalty": (AdditiveClassifier, {"penalty": {"x0": Smooth()}}),
     "three classes": (AdditiveClassifier, {"classes": ["a", "b", "c"]}),
     "intervals": (AdditiveClassifier, {"inference_share": 0.3}),
+    "declared signs": (AdditiveClassifier, {"prior": {"x0": "up"}}),
 }
 
 
@@ -204,10 +234,11 @@ OTHERS = {
 def test_auto_takes_none_where_features_were_not_compared(kind):
     """However many rows there are."""
     estimator, more = OTHERS[kind]
-    schema = Schema(NUMBERS)
-    assert AdditiveClassifier(ApproxDP(4.0, 1e-5), schema=schema, interactions="auto").chosen_schema(10**6) != schema
-    model = estimator(ApproxDP(4.0, 1e-5), schema=schema, interactions="auto", **more)
-    assert model.chosen_schema(10**6) == schema
+    schema = Schema(OPEN_NUMBERS)
+    plain = AdditiveClassifier(ApproxDP(4.0, 1e-5), schema=schema).chosen_schema(10**6)
+    assert plain.random_features is not None
+    model = estimator(ApproxDP(4.0, 1e-5), schema=schema, **more)
+    assert model.chosen_schema(10**6).random_features is None
 
 
 WRONG = {
@@ -225,7 +256,7 @@ WRONG = {
 def test_interactions_that_cannot_be_are_refused(interactions, error, words):
     """The message says what is expected."""
     with pytest.raises(error, match=words):
-        with_interactions(SCHEMA, SCHEMA, interactions, never, never)
+        with_interactions(SCHEMA, SCHEMA, interactions, never, never, never)
 
 
 def test_too_many_pairs_are_refused():

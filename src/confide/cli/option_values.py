@@ -42,13 +42,13 @@ def number_or_auto(option: str, text: str) -> float | str:
 
 def interactions(text: str) -> str | list[list[str]]:
     """The columns of each interaction, from text such as age:hours,age:sex; or a word that the estimators know."""
-    if text in ("auto", "pairs", "all"):
-        return text
+    if text in ("auto", "none", "pairs", "all"):
+        return [] if text == "none" else text
     named = [[name.strip() for name in entry.split(":")] for entry in text.split(",")]
     if any(len(names) < 2 or not all(names) for names in named):
         raise ParameterError(
-            "--interactions must be auto, pairs, all, or columns with colons between, such as age:hours,age:sex. Columns "
-            "with colons or commas in their names can be named in the schema, as interact = [...]."
+            "--interactions must be auto, none, pairs, all, or columns with colons between, such as age:hours,age:sex. "
+            "Columns with colons or commas in their names can be named in the schema, as interact = [...]."
         )
     return named
 

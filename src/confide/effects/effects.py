@@ -338,7 +338,7 @@ class _SumOfFeatures:
     sizes: _Complex
 
     @classmethod
-    def of(cls, encoder: Encoder, points: dict[str, Points], appended: CurvesAndFeatures, weights: Array) -> Self:
+    def of(cls, encoder: Encoder, points: dict[str, Points], appended: Any, weights: Array) -> Self:
         """Of the weights (features, vectors): those of cosines first, then those of sines."""
         frequencies, (cosines, sines) = appended.features.frequencies, np.split(weights, 2)
         angles: dict[str, Any] = dict.fromkeys(points, 0.0)
@@ -591,15 +591,11 @@ class Effects:
     @cached_property
     def share_of_interactions(self) -> float:
         """The part of the variance of scores that effects of single columns leave, over independent columns."""
+        encoder, fourier = self.encoder, self.released.fourier
+        features = _SumOfFeatures.of(encoder, points_of(encoder, fourier), fourier, self._weights[encoder.n_features :])
         alone = sum(float(variances_of(term).sum()) for term in self.terms if len(term.columns) == 1)
-        more = sum(float(variances_of(term).sum()) for term in self.terms if len(term.columns) > 1)
-        if isinstance(self.released.fourier, CurvesAndFeatures):
-            points = points_of(self.encoder, self.released.fourier)
-            features = _SumOfFeatures.of(
-                self.encoder, points, self.released.fourier, self._weights[self.encoder.n_features :]
-            )
-            alone_of_features = [Term((name,), (points[name],), features.part((name,))) for name in points]
-            more = float(features.variances().sum() - sum(variances_of(term).sum() for term in alone_of_features))
+        own = (Term((name,), (points,), features.part((name,))) for name, points in features.points.items())
+        more = float(features.variances().sum() - sum(variances_of(term).sum() for term in own))
         return max(0.0, more) / (alone + more) if alone + more > 0.0 else 0.0
 
     @cached_property

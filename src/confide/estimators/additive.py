@@ -261,7 +261,9 @@ class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
         count = partial(checked_count, "n_rows", n_rows)
         return self._schema_of(lambda schema: schema, partial(names_of_plan, n_features), count)
 
-    def _schema_of(self, read_by: SchemaReader, names: NamesByNumber, count: Callable[[], int]) -> Schema:
+    def _schema_of(
+        self, read_by: SchemaReader, names: NamesByNumber, count: Callable[[], int], n_classes: Callable[[], int] = lambda: 2
+    ) -> Schema:
         if self.bounds is not None and self.schema is not None:
             raise ParameterError("give a schema or bounds, not both: a schema has the bounds of its columns.")
         schema = read_by(self.schema if self.bounds is None else _schema_of_bounds(self.bounds, names))
@@ -272,18 +274,23 @@ class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
         prior = None if isinstance(self.prior, Mapping) else self._given_prior()
         fitted_to, takes_all = None if prior is None else prior.fitted_to, is_automatic(self.interactions)
         if fitted_to is not None and fitted_to.encoder is not None:
-            described = with_choices_of(described, fitted_to.encoder.schema, interactions=takes_all)
-            if takes_all:
+            takes_its = takes_all and not described.interact
+            described = with_choices_of(described, fitted_to.encoder.schema, interactions=takes_its)
+            if takes_its:
                 return described
         public_count = count if Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE else None
         # Monotone curves, and penalties that know knots, are for curves alone.
         is_plain = not checked_monotone(self.monotone, described) and getattr(self, "penalty", None) is None
         curves = with_chosen_knots(described, self._settings_of_choice, public_count, may_bend=is_plain)
-        # Random features were compared for two classes, and the weights of a prior are those of its own columns.
-        domain = getattr(self._target(Encoder(described)), "domain", None) or ()
-        if takes_all and not (is_plain and prior is None and len(domain) <= 2):
-            return curves
-        return with_interactions(described, curves, self.interactions, self._settings_of_choice, public_count)
+        if takes_all and not (is_plain and self.prior is None):
+            return curves  # what a prior says is about its own columns
+
+        def known_classes() -> int:
+            domain = getattr(self._target(Encoder(described)), "domain", None)
+            return n_classes() if domain is None else len(domain)
+
+        known = (self._settings_of_choice, public_count, known_classes)
+        return with_interactions(described, curves, self.interactions, *known)
 
     def _with_slots(self, encoder: Encoder | None, count: Callable[[], int]) -> Encoder | None:
         if encoder is None or checked("atoms", self.atoms) != "auto":

@@ -269,7 +269,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
     def _train(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Do the work of `fit`: check, train, release, and keep what was released."""
         given = checked_input(X, y, sample_weight)
-        schema = self._schema_of(given.schema_for, lambda _: given.column_names(), given.n_rows_given)
+        schema = self._schema_of(given.schema_for, lambda _: given.column_names(), given.n_rows_given, given.n_classes_given)
         encoder = parameters.checked_schema(schema)
         if given.scores_rows:  # parties send no counts
             encoder = self._with_slots(encoder, given.n_rows_given)
@@ -350,7 +350,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
 
     def _plan(self, n_rows: int | None, n_features: int | None, n_classes: int = 0, *, set_aside: float = 0.0) -> AnyPlan:
         """The plan for these numbers of rows, columns and classes. `set_aside` is explained in `Problem`."""
-        schema, count = self._schema_of_plan(n_rows, n_features), partial(checked_count, "n_rows", n_rows)
+        schema, count = self._schema_of_plan(n_rows, n_features, n_classes), partial(checked_count, "n_rows", n_rows)
         encoder = self._with_slots(parameters.checked_schema(schema), count)
         chosen = self._with_chosen_features(encoder, count)
         names = partial(self._names_of_plan, n_features)
@@ -368,17 +368,19 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
         names = getattr(self, "feature_names_in_", None)
         return names_of_plan(n_features, None) if names is None or len(names) != n_features else tuple(names)
 
-    def _schema_of_plan(self, n_rows: int | None, n_features: int | None) -> Schema | None:
-        """The schema by which so many rows would be read and encoded."""
-        count = partial(checked_count, "n_rows", n_rows)
-        return self._schema_of(lambda schema: schema, partial(names_of_plan, n_features), count)
+    def _schema_of_plan(self, n_rows: int | None, n_features: int | None, n_classes: int = 2) -> Schema | None:
+        """The schema by which so many rows of so many classes would be read and encoded."""
+        count, names = partial(checked_count, "n_rows", n_rows), partial(names_of_plan, n_features)
+        return self._schema_of(lambda schema: schema, names, count, lambda: n_classes)
 
-    def _schema_of(self, read_by: SchemaReader, names: NamesByNumber, count: Callable[[], int]) -> Schema | None:
+    def _schema_of(
+        self, read_by: SchemaReader, names: NamesByNumber, count: Callable[[], int], n_classes: Callable[[], int]
+    ) -> Schema | None:
         """The schema by which rows are read and encoded, with all that is chosen from public facts.
 
         `read_by` gives the schema by which the rows are read, from that of the parameters. `names` gives the names of the
         columns of an array; it is called with their number, if the parameters say it. `count` gives the number of rows,
-        where that is public.
+        where that is public, and `n_classes` that of classes, 0 for a number, where parameters and schema do not name them.
         """
         return read_by(self.schema)
 

@@ -88,6 +88,7 @@ def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:
     check_keys(written, known, optional=known - _PARAMETERS_OF_EVERY_VERSION)
     # Schema, prior, bound on rows, and classes have their own parts in the file.
     others: dict[str, Any] = {"schema": schema, "prior": released.prior}
+    others |= {name: value for name, value in kind._written_in_schema.items() if name not in written}
     if released.fourier is None and "row_norm" in kind().get_params(deep=False):
         others["row_norm"] = released.scoring.row_bound if schema is None else None
     if is_classifier:

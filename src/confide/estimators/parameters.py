@@ -283,7 +283,7 @@ class AdditiveParameters:
     """The columns of additive models, their knots and their interactions."""
 
     knots: str | int | Mapping[str, object] = "auto"
-    interactions: str | Sequence[Sequence[str]] = ()
+    interactions: str | Sequence[Sequence[str]] = "auto"
     atoms: str | bool = "auto"
     monotone: Mapping[str, str] | None = None
     bounds: Sequence[object] | Mapping[str, object] | None = None

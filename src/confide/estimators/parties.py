@@ -52,7 +52,8 @@ def take_part(connection: Connection, estimator: LinearClassifier, X: Any, y: An
                 "parties need a schema, and this estimator has none: without a schema, parties could read the same columns "
                 "in different ways. Give every party and the coordinator the same schema."
             )
-        if estimator._schema_of(lambda _: schema, lambda _: given.column_names(), rows_of_parties_are_not_counted) != schema:
+        refused = rows_of_parties_are_not_counted
+        if estimator._schema_of(lambda _: schema, lambda _: given.column_names(), refused, refused) != schema:
             # The choice depends on the budget, which is the coordinator's alone.
             rows_of_parties_are_not_counted()
         refuse_persons(schema)

@@ -34,6 +34,7 @@ from confide.parameters import checked
 from confide.privacy.budgets import Neighbours
 from confide.privacy.noise import Entropy
 from confide.training.assumptions import circumstances_of, guarantee_of, sentences_of_rows
+from confide.training.auto_loss import is_automatic
 from confide.training.charge import (
     Charge,
     before_charge,
@@ -186,7 +187,11 @@ def intervals_from_parts(
     refuse_undivided(given)
     if sample_weight is not None and not hasattr(estimator, "max_sample_weight"):
         raise ParameterError(f"{type(estimator).__name__} does not take weights of rows; leave sample_weight out.")
-    schema = estimator._schema_of(given.schema_for, lambda _: given.column_names(), given.n_rows_given)
+    if is_automatic(getattr(estimator, "interactions", None)):
+        # There are no intervals beside random features.
+        estimator = clone(estimator).set_params(interactions=())
+    of_rows = (given.schema_for, lambda _: given.column_names(), given.n_rows_given, given.n_classes_given)
+    schema = estimator._schema_of(*of_rows)
     refuse_persons(schema, "intervals from parts need")
     estimator = clone(estimator)
     estimator._take_choices(schema, given.n_rows_given)

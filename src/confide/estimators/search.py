@@ -277,7 +277,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
             # What a candidate chooses from public facts depends on the budget of the search, never on its own.
             model.set_params(budget=budget)
             count = partial(checked_count, "n_rows", n_rows)
-            model._take_choices(model._schema_of_plan(n_rows, n_features), count)
+            model._take_choices(model._schema_of_plan(n_rows, n_features, n_classes or 2), count)
         # If the schema was made of bounds, the number of columns was used for it.
         is_used = not has_schema and candidates[0].schema is not None
         return self._plan(budget, candidates, n_rows, (None if is_used else n_features, n_classes))
@@ -325,7 +325,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
             # What a candidate chooses from public facts depends on the budget of the search, never on its own.
             model.set_params(budget=budget)
         names, count = lambda _: given.column_names(), given.n_rows_given
-        schemas = [model._schema_of(given.schema_for, names, count) for model in candidates]
+        schemas = [model._schema_of(given.schema_for, names, count, given.n_classes_given) for model in candidates]
         schema = schemas[0]
         refuse_persons(schema, "a search needs")
         charge = Charge(ledger, seed, f"{type(self).__name__}.fit")

@@ -99,6 +99,12 @@ class _RowsInMemory:
                 return max(1, int(sum(batch.num_rows for batch in pa.RecordBatchReader.from_stream(X))))
         return 1
 
+    def n_classes_given(self) -> int:
+        """How many labels occur: as public as the classes that a fit finds where none are declared."""
+        with suppress(Exception):  # what cannot be read is refused when it is, with a message of its own
+            return len(np.unique(np.asarray(self.y)))
+        return 0
+
     @contextmanager
     def checked(self, specifications: Sequence[RowSpecification]) -> Iterator[tuple[CheckedRows, ...]]:
         """Check the rows for each of several fits. Temporary files are removed when the context ends.
@@ -190,6 +196,10 @@ class _RowsElsewhere:
 
     def n_rows_given(self) -> int:
         return self.rows.count()
+
+    def n_classes_given(self) -> int:
+        # Their schema has a target, which names the classes or is a number. Over parties nobody may choose.
+        return 0 if self.scores_rows else self.rows.count()
 
     @contextmanager
     def checked(self, specifications: Sequence[RowSpecification]) -> Iterator[tuple[CheckedRows, ...]]:

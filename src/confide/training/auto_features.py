@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
-from typing import Any, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 from confide.errors import InputError, ParameterError, is_list
 from confide.expected_noise import noise_on_a_weight
@@ -193,10 +193,12 @@ def with_slots(encoder: Encoder, settings: Settings, count: Callable[[], int] | 
     settings : the checked parameters of the fit
     count : gives the number of rows, if it is public; None if the settings have public bounds on it
     """
+    if encoder.appended is not None:
+        return encoder
     made = Encoder(encoder.schema, encoder.of_part, SLOTS)
     minimised, budget = settings.minimised, settings.budget
     is_plain = settings.penalty is None and settings.own_penalty is None and not settings.monotone and settings.prior is None
-    is_one = settings.set_aside == 0.0 and not settings.has_intervals and encoder.appended is None
+    is_one = settings.set_aside == 0.0 and not settings.has_intervals
     may_share = budget.is_private and settings.mechanism in ("auto", "objective", "gradient")
     if not (made.sought and isinstance(minimised, ScoreLoss) and is_plain and is_one and may_share):
         return encoder
@@ -402,14 +404,17 @@ _LEAST_SHARE = {"gaussian": LEAST_SHARE_OF_NUMBERS, "laplace": 0.8}
 """The least share of numbers among the columns, by the law of the noise. At a pure epsilon of 4, expensive diamonds, six
 numbers of nine columns, are told with errors of .026 without features and .030 with them, and Covertype, ten of twelve, with
 .222 and .217."""
+_LARGEST_MU = 0.25
+"""Rows count as with this mu where noise is smaller, or none: a thousand rows without noise are too few for features."""
 KNOTS_WITH_FEATURES = 6
 """The number of knots beside random features. It decides how far apart rows are, and so what a length scale means: with 12
 knots, 100 features erred twice as often on Skin as with 6. All lengths were compared with 6."""
-SettingsOf = Callable[[Encoder], Settings]
+SettingsOf: TypeAlias = Callable[[Encoder], Settings]
+Count: TypeAlias = Callable[[], int]
 
 
 def with_interactions(
-    described: Schema, schema: Schema, interactions: Any, settings_of: SettingsOf, count: Callable[[], int] | None
+    described: Schema, schema: Schema, interactions: Any, settings_of: SettingsOf, count: Count | None, n_classes: Count
 ) -> Schema:
     """The schema in which the interactions of an additive model are written out.
 
@@ -420,6 +425,7 @@ def with_interactions(
     interactions : lists of names of columns, mappings as in a schema or `Interaction` objects; or one of `CHOICES`
     settings_of : the checked parameters of the fit, for the encoder of a schema
     count : gives the number of rows, if it is public; None if the settings have public bounds on it
+    n_classes : gives the number of classes, at most 2 for a number; it raises ParameterError where nobody can choose
 
     Raises
     ------
@@ -436,7 +442,7 @@ def with_interactions(
     if interactions == "pairs":
         return with_pairs(schema)
     if interactions == "auto":
-        return _with_automatic(described, schema, settings_of, count)
+        return _automatic(described, schema, settings_of, count, n_classes)
     # Random features of all columns together, and knots where the user said nothing about them.
     return (
         schema
@@ -486,14 +492,15 @@ def _with_named(schema: Schema, interactions: list[Any]) -> Schema:
     return replace(schema, interact=(*schema.interact, *more)) if more else schema
 
 
-def _with_automatic(described: Schema, schema: Schema, settings_of: SettingsOf, count: Callable[[], int] | None) -> Schema:
+def _automatic(described: Schema, schema: Schema, settings_of: SettingsOf, count: Count | None, n_classes: Count) -> Schema:
     """The schema with random features where they are expected to help, otherwise the schema itself.
 
-    A schema that names interactions stays as it is. Pairs are never taken: on the data sets where they helped much, random
-    features helped more (benchmarks/automatic_interactions.py). Neither are random features for counts, beside intervals,
-    which they cannot have, and beside penalties and monotone effects.
+    A schema that names interactions, or the knots of all columns, stays as it is. Pairs are never taken: on the data sets
+    where they helped much, random features helped more (benchmarks/automatic_interactions.py). Neither are random features
+    for counts, three and more classes, beside intervals, which they cannot have, and beside penalties and monotone effects.
     """
-    if described.interact or schema.random_features or not is_of_numbers(schema):
+    is_open = any(map(_is_open, described.columns)) and not described.interact and schema.random_features is None
+    if not is_open or not is_of_numbers(schema):
         return schema
     # What cannot be served beside features is refused here, and is left to the schema without them.
     with suppress(ParameterError, InputError):
@@ -501,12 +508,17 @@ def _with_automatic(described: Schema, schema: Schema, settings_of: SettingsOf, 
         if not _may_have_features(settings):
             return schema
         made, plan = _planned_features(described, settings_of, None if count is None else count())
-        is_regression = settings.score_loss.score_size is not None
-        enough = ENOUGH_ROWS_OF_REGRESSION if is_regression else 0.0
-        is_strong = _rows_for_noise(plan, plan.problem.row_norm) >= enough
-        if is_strong and is_of_numbers(schema, _LEAST_SHARE[law_of(plan)]) and features_pay(plan, schema):
+        is_regression, law = settings.score_loss.score_size is not None, law_of(plan)
+        enough = max(ENOUGH_ROWS[law] * len(schema.columns), ENOUGH_ROWS_OF_REGRESSION if is_regression else 0.0)
+        suits = _strength(plan) >= enough and is_of_numbers(schema, _LEAST_SHARE[law])
+        if suits and (n_classes() <= 2 or is_regression):
             return made
     return schema
+
+
+def _strength(plan: AnyPlan) -> float:
+    """Rows for each unit of noise; as many as with a mu of a quarter at most, because a sample is noise, too."""
+    return min(_rows_for_noise(plan, plan.problem.row_norm), plan.problem.n_rows_low * _LARGEST_MU)
 
 
 def _may_have_features(settings: Settings) -> bool:
@@ -540,7 +552,7 @@ def _planned_features(described: Schema, settings_of: SettingsOf, n_rows: int | 
         made, plan = planned("gaussian", most := MOST_FEATURES["gaussian"])
         if not isinstance(plan, Plan) or plan.noise is None or plan.noise.law == "gaussian":
             # Whole hundreds, because people read this number.
-            enough = min(most, int(min(1e6, _rows_for_noise(plan, plan.problem.row_norm) / ROWS_PER_FEATURE)) // 100 * 100)
+            enough = min(most, int(_strength(plan) / ROWS_PER_FEATURE) // 100 * 100)
             return planned("gaussian", max(LEAST_FEATURES, enough)) if enough < most else (made, plan)
     return planned("laplace", MOST_FEATURES["laplace"])
 
