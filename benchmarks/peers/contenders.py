@@ -25,11 +25,8 @@ import confide
 DELTA = 1e-5
 PURE, APPROXIMATE, NONE = "pure, replace-one", f"delta = {DELTA:g}, add-or-remove-one", "not private"
 LOGISTIC, SVC, ADDITIVE = "confide", "confide, LinearSVC", "confide, AdditiveClassifier"
-INTERACTIONS = "confide, AdditiveClassifier, automatic interactions"
 STRAIGHT = (LOGISTIC, SVC)
 """Our contenders on straight lines."""
-CURVED = (ADDITIVE, INTERACTIONS)
-"""Our contenders on curves, the second with whatever interactions its automatic choice takes."""
 DOCUMENTED = "diffprivlib, as documented: its stated epsilon is exceeded in places"
 
 
@@ -71,11 +68,11 @@ class Contender:
 
     def is_rival_of(self, ours: str) -> bool:
         """Whether one of our contenders is measured by it: straight lines are by peers on straight lines, curves by all."""
-        return self.name not in (*STRAIGHT, *CURVED) and (ours in CURVED or not self.curved)
+        return self.name not in (*STRAIGHT, ADDITIVE) and (ours == ADDITIVE or not self.curved)
 
 
-def by_confide(estimator: type[Any], **parameters: Any) -> Outcomes:
-    """Fits to raw columns with all else at its default; noise is the operating system's, so the seed is not used."""
+def by_confide(estimator: type[Any]) -> Outcomes:
+    """Fits to raw columns with everything at its default; noise is the operating system's, so the seed is not used."""
 
     def outcomes(
         problem: Problem, epsilon: float, delta: float, chosen: list[dict[str, Any]], draws: int, seed: int
@@ -85,7 +82,7 @@ def by_confide(estimator: type[Any], **parameters: Any) -> Outcomes:
         more: dict[str, Any] = {"neighbours": "add-or-remove-one", "n_rows_bounds": problem.n_rows_bounds} if delta else {}
         split, scores = problem.split, []
         for _ in range(draws):
-            model = estimator(budget, schema=split.schema, **more, **parameters).fit(split.X_train, split.y_train)
+            model = estimator(budget, schema=split.schema, **more).fit(split.X_train, split.y_train)
             scores.append(model.decision_function(split.X_test))
         return [problem.outcomes(np.stack(scores, axis=1))]
 
@@ -169,13 +166,6 @@ def contenders(*, small: bool) -> list[Contender]:
         Contender(DOCUMENTED, PURE, **diffprivlib("any")),
         Contender("scikit-learn, Laplace noise on weights", PURE, on_weights, output_perturbation.outcomes),
         *ours(APPROXIMATE),
-        Contender(
-            INTERACTIONS,
-            APPROXIMATE,
-            nothing,
-            by_confide(confide.AdditiveClassifier, interactions="auto"),
-            curved=True,
-        ),
         Contender("DP-SGD", APPROXIMATE, steps(curved=False), gradient_descent.outcomes),
         Contender(f"DP-SGD, {knots}", APPROXIMATE, steps(curved=True), on_knots(gradient_descent.outcomes), curved=True),
         Contender("DP-EBM", APPROXIMATE, **boosting(tuned=False)),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Set
 from dataclasses import dataclass, field
 
-from benchmarks.peers.contenders import ADDITIVE, APPROXIMATE, CURVED, NONE, PURE, STRAIGHT, Contender, contenders
+from benchmarks.peers.contenders import ADDITIVE, APPROXIMATE, NONE, PURE, STRAIGHT, Contender, contenders
 from benchmarks.peers.problems import HELD_OUT
 from benchmarks.peers.results import Results
 
@@ -39,7 +39,7 @@ class Means:
     def beside_peers(self) -> dict[tuple[str, int], float]:
         """By how much each of ours exceeds the best of its peers, by name and place, where both were run."""
         found = {}
-        for ours in (name for name in (*STRAIGHT, *CURVED) if name in self.by_name):
+        for ours in (name for name in (*STRAIGHT, ADDITIVE) if name in self.by_name):
             peers = [one.name for one in self.contenders if one.is_rival_of(ours)]
             found |= {(ours, place): excess for place, excess in self._beside(ours, peers).items()}
         return found
