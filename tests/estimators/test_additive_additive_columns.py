@@ -236,7 +236,9 @@ def test_knots_are_chosen_as_without_a_penalty_that_smooths_them(penalty):
     frame, labels = pd.concat([FRAME] * 20), np.tile(Y, 20)
     ledger = Ledger(limit=confide.ApproxDP(20.0, 1e-5))
     plain, smooth = (
-        AdditiveClassifier(confide.ApproxDP(8.0, 1e-6), schema=schema, penalty=each, ledger=ledger).fit(frame, labels)
+        AdditiveClassifier(confide.ApproxDP(8.0, 1e-6), schema=schema, interactions=(), penalty=each, ledger=ledger).fit(
+            frame, labels
+        )
         for each in (None, penalty)
     )
     assert plain.schema_.columns[0].knots > 2
