@@ -216,7 +216,10 @@ def test_a_file_that_is_written_anew_is_read_anew(tmp_path):
 def test_other_things_are_refused_before_the_charge(prior):
     """One line says what a prior can be, or that there is no such file."""
     ledger = Ledger(limit=1.0)
-    with pytest.raises((ParameterError, FileError), match=r"prior must be a fitted model|cannot read a"):
+    with pytest.raises(
+        (ParameterError, FileError),
+        match=r"prior must be a fitted model|cannot read a|a prior of signs names columns of a schema",
+    ):
         confide.LogisticRegression(0.5, prior=prior, ledger=ledger).fit(X, LABELS)
     assert len(ledger.entries()) == 0
 
