@@ -95,7 +95,8 @@ def test_the_compiled_kernel_adds_up_the_same_gradients():
 def test_a_fit_finds_what_an_atom_says_and_a_file_keeps_it(tmp_path):
     """The effect at an atom is that of the curve there and its own; next to it there is the curve alone."""
     frame, schema = rows(4000), described(knots=3)
-    model = confide.AdditiveClassifier(confide.ApproxDP(50.0, 1e-6), schema=schema, random_state=0).fit(frame, labels(frame))
+    model = confide.AdditiveClassifier(confide.ApproxDP(50.0, 1e-6), schema=schema, interactions=(), random_state=0)
+    model.fit(frame, labels(frame))
     alone, at = model.contrast("gain", 5000, 7688), model.contrast("gain", 5000, 7688.5)
     assert alone.estimate > at.estimate + 3.0
     weight = model.coef_.ravel()[list(model.coefficient_names_).index("gain=7688")]

@@ -85,7 +85,7 @@ def plan_of(budget=BUDGET, n=6000, **parameters):
         "n_rows_bounds": (n - 500, n + 500),
         "mechanism": "gradient",
     } | parameters
-    plan = AdditiveClassifier(budget, **made).plan(n if "replace-one" in made.values() else None)
+    plan = AdditiveClassifier(budget, interactions=(), **made).plan(n if "replace-one" in made.values() else None)
     return plan, plan.atoms
 
 

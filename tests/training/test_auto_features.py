@@ -144,7 +144,7 @@ PRICES = Schema(
 
 def beside_lines(n_rows, budget=1.0, schema=PRICES, *, scaled=False, **parameters):
     """The knots of curves beside lines that a regression chooses, `scaled` with their scale; and those of curves alone."""
-    found = AdditiveRegressor(budget, schema=schema, **parameters).chosen_schema(n_rows)
+    found = AdditiveRegressor(budget, schema=schema, interactions=(), **parameters).chosen_schema(n_rows)
     curves = [each for each in found.interact if each.is_curve]
     return {each.columns[0]: (each.knots, each.scale) if scaled else each.knots for each in curves}, knots_of(found)
 

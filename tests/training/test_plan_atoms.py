@@ -6,6 +6,7 @@ import json
 import math
 import multiprocessing
 from dataclasses import replace
+from functools import partial
 from threading import Thread
 
 import numpy as np
@@ -13,7 +14,7 @@ import pandas as pd
 import pytest
 
 import confide
-from confide import AdditiveClassifier, AdditiveRegressor, ApproxDP, Ledger, LogisticRegression, PureDP, Schema
+from confide import ApproxDP, Ledger, LogisticRegression, PureDP, Schema
 from confide.errors import FileError
 from confide.expected_noise import noise_on_a_weight
 from confide.features.encoder import Encoder
@@ -22,6 +23,10 @@ from confide.privacy.budgets import ZCDP
 from confide.report.verification import failures_of_plan, verify
 from confide.training.auto_features import ENOUGH_FOR_ATOMS, ROWS_FOR_ATOMS, SLOTS
 from confide.training.auto_mechanism import SHARE_OF_ATOMS
+
+# Beside interactions of all columns no atoms are looked for.
+AdditiveClassifier = partial(confide.AdditiveClassifier, interactions=())
+AdditiveRegressor = partial(confide.AdditiveRegressor, interactions=())
 
 BUDGET = ZCDP(4.0)
 """Under (epsilon, delta), so few weights would have Laplace noise, and no atoms."""

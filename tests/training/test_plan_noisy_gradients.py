@@ -111,7 +111,7 @@ def test_tables_of_many_numbers_leave_curves_to_the_objective():
 def test_curves_take_gradients_in_place_of_noise_of_another_law():
     """Four numbers have few weights, for which Laplace noise in the shape of the columns is smaller than Gaussian noise."""
     columns = {f"x{i}": {"low": 0.0, "high": 0.5} for i in range(4)}
-    facts = {"neighbours": "add-or-remove-one", "n_rows_bounds": (40_000, 50_000)}
+    facts = {"neighbours": "add-or-remove-one", "n_rows_bounds": (40_000, 50_000), "interactions": ()}
     little = ApproxDP(0.1, 1e-5)
     asked = AdditiveClassifier(little, schema=Schema(columns), mechanism="objective", **facts)
     assert asked.plan().noise.law == "laplace"
