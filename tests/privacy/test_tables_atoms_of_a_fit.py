@@ -22,7 +22,7 @@ from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.tables import AtomsOfColumns
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
-BUDGET = ApproxDP(4.0, 1e-6)
+BUDGET = ApproxDP(9.0, 1e-6)
 COLUMNS = {
     "gain": {"low": 0, "high": 50, "scale": "log"},
     "loss": {"low": -3, "high": 20, "scale": "log", "missing": True},
