@@ -40,7 +40,7 @@ def test_probabilities_are_near_the_true_ones(loss):
 
 def test_the_probability_of_the_hinge_is_that_of_which_its_score_is_the_best():
     """The score that minimises p loss(z) + (1 - p) loss(-z) is found by search, and gives p back."""
-    model = AdditiveClassifier(math.inf, bounds=(-1, 1), loss="logistic_hinge").fit(X, Y)
+    model = AdditiveClassifier(math.inf, bounds=(-1, 1), loss="logistic_hinge", interactions=()).fit(X, Y)
     for p in (0.01, 0.3, 0.5, 0.9, 0.999):
         best = minimize_scalar(
             lambda z, p=p: p * np.logaddexp(0, 2 - z) + (1 - p) * np.logaddexp(0, 2 + z), bounds=(-20, 20), method="bounded",
@@ -132,7 +132,7 @@ def test_intervals_from_parts_of_an_additive_model():
 
 def test_edges_of_bins_are_where_the_probability_is():
     """`evaluate` sorts rows into bins of probability by their scores: the scores of a probability give it back."""
-    model = AdditiveClassifier(math.inf, bounds=(-1, 1)).fit(X, Y)
+    model = AdditiveClassifier(math.inf, bounds=(-1, 1), interactions=()).fit(X, Y)
     wanted = np.array([1e-9, 0.001, 0.1, 0.4, 0.5, 0.75, 0.99, 1 - 1e-9])
     for loss in ("auto", "logistic"):
         model.loss = loss
