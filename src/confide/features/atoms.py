@@ -58,9 +58,14 @@ def are_exact(column: NumberColumn) -> bool:
 def sought_in(schema: Schema, names: Sequence[str]) -> tuple[NumberColumn, ...]:
     """The columns of a schema in which a fit looks for atoms: those with a logarithmic scale that say nothing of atoms.
 
-    They are taken in order, as long as all together have few enough cells. Encoded columns must differ in their names,
-    whatever is found. Other ones have `names` already: where "a=b=7" is the level "b=7" of "a", nothing is looked for in a
-    number "a=b". Only "(missing)" is never an atom.
+    They are taken in order, as long as all together have few enough cells. A number is left out where the name of an atom
+    could be that of another encoded column: with a level "b=7" of a category "a", which is the column "a=b=7", no atoms are
+    looked for in a number "a=b". A column for missing cells is no such name, because "(missing)" is never an atom.
+
+    Parameters
+    ----------
+    schema : the public description of the columns
+    names : of the encoded columns
     """
     found, taken, n_left = [], (*schema.column_names, *names), MOST_IN_FIT
     for column in schema.columns:

@@ -177,18 +177,14 @@ class Encoder:
         """
         table = RawTable.of(frame, self.schema, with_person=rows_per_person is not None)
 
-        by_name = {column.name: column for column in self.sought}
-        sought = [by_name.get(column.name) for column in self.schema.columns]
+        sought = {column.name: column for column in self.sought}
 
         def codes_of(place: int) -> tuple[NDArray[Any], list[NDArray[Any]], bool, list[NDArray[Any]]]:
             values, is_used = table.checked_column(place, refuse=refuse)
             column, codes = self.schema.columns[place], self._encodings[place].codes(values)
             of_atoms = [column.atoms_in(values)] if column.is_number and column.atoms else []
-            cells = [
-                cells_of(column, values, MOST_IN_COLUMN).astype(np.int32)
-                for column in sought[place : place + 1]
-                if column is not None
-            ]
+            number = sought.get(column.name)
+            cells = [] if number is None else [cells_of(number, values, MOST_IN_COLUMN).astype(np.int32)]
             # Memory of the frame, or of a file that is mapped to it, might change before the rows are used.
             return codes if codes.flags.owndata else codes.copy(), of_atoms, is_used, cells
 

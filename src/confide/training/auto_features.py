@@ -183,7 +183,7 @@ and .0040 with atoms at (.5, 1e-5), with 8,200 rows for each unit; by .0031 and 
 .0022 at 4, with 70,000."""
 
 
-def with_slots(encoder: Encoder, settings: Settings, count: Callable[[], int] | None) -> Encoder:
+def with_slots(encoder: Encoder, settings: Settings, count: Count | None) -> Encoder:
     """The encoder with slots for atoms, if the fit is to look for some, otherwise the encoder itself.
 
     They are left out where weights are not those of one fit, or where atoms and weights could not share one charge.
@@ -194,14 +194,14 @@ def with_slots(encoder: Encoder, settings: Settings, count: Callable[[], int] | 
     settings : the checked parameters of the fit
     count : gives the number of rows, if it is public; None if the settings have public bounds on it
     """
-    if encoder.appended is not None:
-        return encoder
-    made = Encoder(encoder.schema, encoder.of_part, SLOTS)
     minimised, budget = settings.minimised, settings.budget
     is_plain = settings.penalty is None and settings.own_penalty is None and not settings.monotone and settings.prior is None
-    is_one = settings.set_aside == 0.0 and not settings.has_intervals
+    is_one = settings.set_aside == 0.0 and not settings.has_intervals and encoder.appended is None
     may_share = budget.is_private and settings.mechanism in ("auto", "objective", "gradient")
-    if not (made.sought and isinstance(minimised, ScoreLoss) and is_plain and is_one and may_share):
+    if not (isinstance(minimised, ScoreLoss) and is_plain and is_one and may_share):
+        return encoder
+    made = Encoder(encoder.schema, encoder.of_part, SLOTS)
+    if not made.sought:
         return encoder
     # Laplace noise on each weight grows with their number, so slots must not outnumber other weights.
     if budget.is_pure and (minimised.score_size is not None or made.n_features > 2 * encoder.n_features):
@@ -366,8 +366,13 @@ def features_pay(plan: AnyPlan, schema: Schema) -> bool:
     plan : of a model with the encoded columns and features beside them
     schema : the description of the columns
     """
+    return _rows_for_noise(plan, plan.problem.row_norm) >= _rows_needed(plan, schema)
+
+
+def _rows_needed(plan: AnyPlan, schema: Schema) -> float:
+    """How many rows must come for each unit of noise, so that random features pay."""
     needed = ENOUGH_ROWS[law_of(plan)] * (1.0 if is_of_numbers(schema) else MORE_ROWS_WITH_CATEGORIES)
-    return _rows_for_noise(plan, plan.problem.row_norm) >= needed * len(schema.columns)
+    return needed * len(schema.columns)
 
 
 def is_of_numbers(schema: Schema, least: float = LEAST_SHARE_OF_NUMBERS) -> bool:
@@ -393,8 +398,8 @@ MOST_FEATURES = {"gaussian": 1800, "laplace": 100}
 and 200 features were compared on the data of benchmarks/peers. Under Gaussian noise more would predict better still: with
 1,000, 1,500 and 3,000 features Covertype errs by .182, .172 and .160 at (4, 1e-5). But they take longer, too."""
 LEAST_FEATURES, ROWS_PER_FEATURE = 100, 2.0
-"""Under Gaussian noise so many rows come to each feature for each unit of noise, or more, but for the least number of
-features (benchmarks/notes/which_interactions.md)."""
+"""The least number of random features under Gaussian noise, and how many rows for each unit of noise ask for one feature
+more (benchmarks/notes/which_interactions.md)."""
 NORM_OF_FEATURES = {"gaussian": 1.15, "laplace": 0.8}
 """The norm of the random features over the norm of a typical encoded row. Compared were 0.6, 1.15 and 1.7 under Gaussian
 noise, and 0.6, 1.15 and 2.3 under Laplace noise, where Covertype was best with the least and Skin with the middle one."""
@@ -406,7 +411,8 @@ _LEAST_SHARE = {"gaussian": LEAST_SHARE_OF_NUMBERS, "laplace": 0.8}
 numbers of nine columns, are told with errors of .026 without features and .030 with them, and Covertype, ten of twelve, with
 .222 and .217."""
 _LARGEST_MU = 0.25
-"""Rows count as with this mu where noise is smaller, or none: a thousand rows without noise are too few for features."""
+"""Where noise is smaller than with this mu, or there is none, rows count as with this mu: a sample errs without noise, too,
+and a thousand rows are too few for features."""
 KNOTS_WITH_FEATURES = 6
 """The number of knots beside random features. It decides how far apart rows are, and so what a length scale means: with 12
 knots, 100 features erred twice as often on Skin as with 6. All lengths were compared with 6."""
@@ -509,16 +515,16 @@ def _automatic(described: Schema, schema: Schema, settings_of: SettingsOf, count
         if not _may_have_features(settings):
             return schema
         made, plan = _planned_features(described, settings_of, None if count is None else count())
-        is_regression, law = settings.score_loss.score_size is not None, law_of(plan)
-        enough = max(ENOUGH_ROWS[law] * len(schema.columns), ENOUGH_ROWS_OF_REGRESSION if is_regression else 0.0)
-        suits = _strength(plan) >= enough and is_of_numbers(schema, _LEAST_SHARE[law])
+        is_regression = settings.score_loss.score_size is not None
+        enough = max(_rows_needed(plan, schema), ENOUGH_ROWS_OF_REGRESSION if is_regression else 0.0)
+        suits = _rows_for_features(plan) >= enough and is_of_numbers(schema, _LEAST_SHARE[law_of(plan)])
         if suits and (n_classes() <= 2 or is_regression):
             return made
     return schema
 
 
-def _strength(plan: AnyPlan) -> float:
-    """Rows for each unit of noise; as many as with a mu of a quarter at most, because a sample is noise, too."""
+def _rows_for_features(plan: AnyPlan) -> float:
+    """The number of rows for each unit of noise, but at most as many as with `_LARGEST_MU`."""
     return min(_rows_for_noise(plan, plan.problem.row_norm), plan.problem.n_rows_low * _LARGEST_MU)
 
 
@@ -553,7 +559,7 @@ def _planned_features(described: Schema, settings_of: SettingsOf, n_rows: int | 
         made, plan = planned("gaussian", most := MOST_FEATURES["gaussian"])
         if not isinstance(plan, Plan) or plan.noise is None or plan.noise.law == "gaussian":
             # Whole hundreds, because people read this number.
-            enough = min(most, int(_strength(plan) / ROWS_PER_FEATURE) // 100 * 100)
+            enough = min(most, int(_rows_for_features(plan) / ROWS_PER_FEATURE) // 100 * 100)
             return planned("gaussian", max(LEAST_FEATURES, enough)) if enough < most else (made, plan)
     return planned("laplace", MOST_FEATURES["laplace"])
 
