@@ -278,7 +278,7 @@ class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
             described = with_choices_of(described, fitted_to.encoder.schema, interactions=takes_its)
             if takes_its:
                 return described
-        public_count = count if Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE else None
+        public_count = self._if_public(count)
         # Monotone curves, and penalties that know knots, are for curves alone.
         is_plain = not checked_monotone(self.monotone, described) and getattr(self, "penalty", None) is None
         curves = with_chosen_knots(described, self._settings_of_choice, public_count, may_bend=is_plain)
@@ -295,8 +295,11 @@ class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
     def _with_slots(self, encoder: Encoder | None, count: Callable[[], int]) -> Encoder | None:
         if encoder is None or checked("atoms", self.atoms) != "auto":
             return encoder
-        is_public = Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE
-        return with_slots(encoder, self._settings(encoder), count if is_public else None)
+        return with_slots(encoder, self._settings(encoder), self._if_public(count))
+
+    def _if_public(self, count: Callable[[], int]) -> Callable[[], int] | None:
+        """What gives the number of rows; None where that number is private."""
+        return count if Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE else None
 
     def _settings_of_choice(self, encoder: Encoder) -> Settings:
         """The settings by which knots and interactions are chosen.

@@ -311,6 +311,7 @@ _CLOSE_ON_MADE_ROWS, _MOST_STEPS_ON_MADE_ROWS, _PAIRS_ON_MADE_ROWS = 0.03, 200, 
 _ROWS_WITH_ERRORS = 500
 """The error of single precision is measured on so many rows."""
 _MOST_WEIGHTS_OF_MADE_ROWS = 4000
+"""With more weights the Hessian of the sample would take too long."""
 
 
 def solved_over_made_rows(objective: Objectives, start: Weights, tolerance: float) -> Solution | None:
