@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import confide
+from confide import parameters
 from confide.errors import ParameterError
 from confide.estimators import parameters as written
 from confide.parameters import COMMAND_LINE, PARAMETERS, checked, checked_choice
@@ -61,7 +62,8 @@ def test_the_written_signatures_are_those_of_the_table():
 
 
 def test_a_row_describes_itself_wherever_it_is_shared():
-    """A default is a value of the row; what is in a group has a text, and an option has a help."""
+    """A default is a value of the row; what is in a group has a text, and an option has a help. No words are left over."""
+    assert not parameters._SAID
     for row in PARAMETERS.values():
         assert bool(row.option) == bool(row.help)
         assert bool(row.text) == (row.group in GROUPS)
