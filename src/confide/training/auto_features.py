@@ -47,10 +47,10 @@ times the share of the columns that are numbers: the others gain nothing by knot
 where straight lines are better, and Covertype 68 at 0.05, where curves are."""
 _TYPICAL_SLOPE = 0.5
 """The slope of a typical row of a regression, as a share of the largest one. For classes it is nearly 1."""
-_BESIDE = ((600.0, 6, 1.0), (75.0, 3, 1.0), (45.0, 3, 0.5))
+_BESIDE = ((600.0, 6, 1.0), (75.0, 3, 1.0), (45.0, 3, 0.35))
 """Regressions have curves beside straight lines: from so many rows for each unit of noise on a weight of lines alone on, so
-many knots at this scale. Where few rows lie, the ridge draws a curve alone to 0, and one beside a line to the line. At half
-the scale it takes less of the norm of a row, and so of the noise (benchmarks/notes/which_knots_of_regressions.md)."""
+many knots at this scale. Where few rows lie, the ridge draws a curve alone to 0, and one beside a line to the line. At .35
+it takes less of the norm of a row, and so of the noise (benchmarks/notes/which_knots_of_regressions.md)."""
 _MOST_WEIGHTS = 5000
 """The largest number of weights of all curves together, as many as pairs of columns may have."""
 _MOST_NEAR_NUMBERS = 13
