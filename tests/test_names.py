@@ -26,7 +26,7 @@ OF_OTHERS = {"F_FULLFSYNC", "VotingClassifier", "glht", "model_selection", "mult
 """Names of the operating system, of R and of other packages."""
 OF_A_STUDY = {"study.toml", "study.py", "study.ipynb"}
 """Files that a user's study has."""
-ENDINGS = ("py", "md", "c", "h", "toml", "txt", "ipynb")
+ENDINGS = ("py", "md", "c", "h", "toml", "txt", "ini", "ipynb")
 WORD = re.compile(r"[A-Za-z_]\w*")
 DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 PROSE = re.compile(r'^ *"""(.*?)"""|(""".*?""")|(?:^|  ) *#(.*?)$', re.DOTALL | re.MULTILINE)

@@ -13,7 +13,7 @@ import stat
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,11 @@ def write_document(path: str | os.PathLike[str], content: dict[str, Any], *, ove
 def document_text(content: dict[str, Any]) -> str:
     """The text of the file that `write_document` writes."""
     document = {"kind": _KIND, "format_version": FORMAT_VERSION, "checksum": _checksum(content), "content": content}
+    return json_text(document)
+
+
+def json_text(document: Mapping[str, Any]) -> str:
+    """A document of JSON as text. A number that is none has no place in it."""
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 

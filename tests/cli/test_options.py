@@ -12,7 +12,7 @@ import typer
 import confide
 from confide.cli.application import app
 from confide.cli.option_values import OPTION_OF, classes_of_kinds
-from confide.cli.options import OPTIONS, ModelOptions
+from confide.cli.options import _TABLE, MODEL_OPTIONS, OPTIONS, ModelOptions
 from tests.cli.commands import PRICES, fit, refused, run, spent
 
 WITHOUT_OPTION = {
@@ -231,9 +231,13 @@ def test_a_norm_of_rows_is_refused_for_kernels():
 def test_every_row_of_the_table_of_options_is_an_option_of_some_command():
     """And each option of a command is as its row says: a row that nobody takes would be read as documentation."""
     commands = dict(typer.main.get_command(app).commands)
-    commands |= commands.pop("ledger").commands
+    commands |= {f"ledger {name}": command for name, command in commands.pop("ledger").commands.items()}
     taken = {parameter.name: parameter for command in commands.values() for parameter in command.params}
     assert set(OPTIONS) <= set(taken)
+    for name, command in commands.items():
+        own = set(_TABLE[name]) - set(_TABLE.defaults()) - {"example", "exit code"}
+        assert own <= {parameter.name for parameter in command.params}
+    assert not set(_TABLE.defaults()) & set(MODEL_OPTIONS)
     for parameter in commands["fit"].params:
         usage, _, words = OPTIONS.get(parameter.name, "").partition("  ")
         if usage.startswith("--"):

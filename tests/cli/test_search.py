@@ -52,7 +52,7 @@ def test_grids_are_read_from_options_and_files(folder):
         (("--grid", "colour=1"), "--grid must name options of a model"),
         (("--grid", "budget=1"), "--grid must name options of a model"),
         (("--grid", "smoothing"), "--grid must be a name with values"),
-        (("--grid", "missing.toml"), "cannot read missing.toml"),
+        (("--grid", "missing.toml"), "missing.toml: there is no such file"),
         (("--grid", "smoothing=1", "--grid", "smoothing=2"), "--grid names smoothing twice"),
         (("--grid", "smoothing=much"), "--smoothing is not a number"),
         (("--grid", "knots=2"), "which --model svm does not have"),

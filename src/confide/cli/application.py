@@ -18,11 +18,12 @@ from confide.cli.check import check
 from confide.cli.demo import demo
 from confide.cli.describe import describe
 from confide.cli.evaluate import evaluate
-from confide.cli.failures import BAD_INPUT, EXIT_CODES_HELP, NO_GUARANTEE, CommandsWithOneLineErrors
+from confide.cli.failures import CommandsWithOneLineErrors
 from confide.cli.family import family
 from confide.cli.fit import fit
 from confide.cli.ledger import ledger_app
 from confide.cli.new import new
+from confide.cli.options import epilog_of
 from confide.cli.plan import plan, sample_size
 from confide.cli.predict import predict
 from confide.cli.report import report
@@ -77,7 +78,14 @@ _VARIABLE = "_CONFIDE_COMPLETE"
 def completion(
     shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
 ) -> None:
-    """Print a script that lets a shell complete commands and options. It changes no file."""
+    """Print a script that lets a shell complete commands and options. It changes no file.
+
+    \b
+    Where it belongs:
+      bash  in ~/.bashrc:  eval "$(confide completion bash)"
+      zsh   in ~/.zshrc:   eval "$(confide completion zsh)"
+      fish  confide completion fish > ~/.config/fish/completions/confide.fish
+    """  # noqa: D301 - Typer keeps the lines of such a paragraph
     script = get_completion_script(prog_name="confide", complete_var=_VARIABLE, shell=shell)
     # Values of options are often files.
     script = script.replace(" --no-files", "")
@@ -110,7 +118,7 @@ def main() -> None:
     app(prog_name="confide")
 
 
-@app.callback(invoke_without_command=True, epilog=EXIT_CODES_HELP)
+@app.callback(invoke_without_command=True, epilog=epilog_of("confide"))
 def confide(
     context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False
 ) -> None:
@@ -125,44 +133,15 @@ def confide(
         typer.echo(context.get_help())
 
 
-_EXITS = {
-    check: f"Exit code: 0 if a fit would take the table, {BAD_INPUT} if it would refuse it.",
-    inspect: f"Exit code: 0 if the model is private, {NO_GUARANTEE} if its guarantee is void.",
-    verify: f"Exit code: 0 if no check failed, {NO_GUARANTEE} if one failed or the model is not private, 2 for a bad file.",
-    audit: f"Exit code: 0 if the claim is not refuted, {NO_GUARANTEE} if it is.",
-    completion: '\b\nWhere it belongs:\n  bash  in ~/.bashrc:  eval "$(confide completion bash)"\n'
-    '  zsh   in ~/.zshrc:   eval "$(confide completion zsh)"\n'
-    "  fish  confide completion fish > ~/.config/fish/completions/confide.fish",
-}
-"""What the help of a command says before its example."""
-_EXAMPLES: dict[Any, str] = {
-    demo: "demo --epsilon 0.5",
-    new: "new people.csv --target income",
-    check: "check people.csv --schema people.toml --out check.html",
-    fit: "fit adult.csv --schema adult.toml --epsilon 1 --out model.json",
-    predict: "predict model.json new.csv --out scored.csv",
-    plan: "plan --schema adult.toml --rows 45000 --epsilon 0.5",
-    sample_size: "sample-size --schema adult.toml --epsilon 1 --excess 0.05",
-    search: "search a.csv --schema a.toml --model svm --grid smoothing=.2,.5",
-    evaluate: "evaluate model.json held_out.csv --epsilon 0.1 --ledger held_out.db",
-    inspect: "inspect model.json",
-    report: "report model.json --ledger study.db --out report.html",
-    verify: "verify model.json --ledger study.db --schema adult.toml",
-    family: "family first.json second.json --columns treatment",
-    run: "run study.toml --dry-run",
-    atoms: "atoms a.csv --schema a.toml --epsilon 0.1 --ledger study.db",
-    bounds: "bounds people.csv --column age:0:150 --epsilon 0.1 --ledger study.db",
-    describe: "describe a.csv --schema a.toml --rho 0.01 --cross sex:income",
-    audit: "audit --model logistic --epsilon 1",
-    ledger_app: "",
-    completion: "completion bash",
-}
-"""Each command with an example, in the order in which help lists them."""
+_COMMANDS = (
+    demo, new, check, fit, predict, plan, sample_size, search, evaluate, inspect, report, verify, family, run, atoms, bounds,
+    describe, audit, ledger_app, completion,
+)  # fmt: skip
+"""In the order in which help lists them."""
 
-for _command, _example in _EXAMPLES.items():
+for _command in _COMMANDS:
     if isinstance(_command, typer.Typer):
         app.add_typer(_command, name="ledger")
         continue
-    # Typer keeps the line breaks of a paragraph that begins with a backspace character.
-    _before = f"{_EXITS[_command]}\n\n" if _command in _EXITS else ""
-    app.command(_example.partition(" ")[0], epilog=f"{_before}\b\nExample:\n  confide {_example}")(_command)
+    _name = _command.__name__.replace("_", "-")
+    app.command(_name, epilog=epilog_of(_name))(_command)

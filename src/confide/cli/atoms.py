@@ -3,42 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from confide.blocks import Block, heading, table, text, verbatim
-from confide.cli.options import (
-    Format,
-    NeighboursName,
-    Spending,
-    exit_if_void,
-    files_of_ledger,
-    options_of_command,
-)
+from confide.cli.options import Release, options_of_command
 
 if TYPE_CHECKING:
     from confide.cli.charges import Charges
     from confide.estimators.private_atoms import PrivateAtoms
 
 
-@options_of_command(
-    column="--column NAME  A column of numbers to look for atoms in; repeat it for several.  [default: those with a "
-           "logarithmic scale]",
-    schema="--schema FILE  Schema that the atoms are written into; its file stays as it is.",
-    out="--out FILE.toml  File to write the schema with the atoms to.",
-)  # fmt: skip
+@options_of_command("atoms")
 def atoms(
     data: str,
     column: list[str] | None = None,
     *,
     schema: Path,
-    spending: Spending,
-    neighbours: NeighboursName = "replace-one",
-    max_rows_per_person: int = 1,
+    release: Release,
     out: Path = Path("atoms.toml"),
-    seed: int | None = None,
-    force: bool = False,
-    output_format: Format = "text",
 ) -> None:
     """Find numbers that many rows share, where nothing public names them.
 
@@ -46,25 +30,17 @@ def atoms(
     their own. All columns are one release and one charge. Rows are read block by block, and checked before anything is
     charged.
     """
-    from confide.cli import output
-    from confide.data.files import files_of
     from confide.estimators.private_atoms import private_atoms
     from confide.features.schema import Schema
 
-    budget, files, described = spending.budget, files_of(data), Schema.from_toml(schema)
-    output.check_path(out, [*files, schema, *files_of_ledger(spending.ledger)], (".toml",), overwrite=force)
-    charges = spending.charges(out, max_rows_per_person)
-    with spending.charged(charges, "schema"):
-        with output.working(f"reading {data}"):
-            found = private_atoms(
-                files, described, column or None, budget=budget, ledger=charges.ledger, neighbours=neighbours,
-                max_rows_per_person=max_rows_per_person, random_state=seed,
-            )  # fmt: skip
-        charges.write(found.to_toml(), out, overwrite=force, released="schema")
-        output.Screen(output_format).answer(
-            lambda: _document(found) | {"schema": str(out), "charge": charges.document()}, _blocks(found, charges, out)
-        )
-    exit_if_void(found.void)
+    files, described = release.checked_files(data, out, [schema], ".toml"), Schema.from_toml(schema)
+    release.written(
+        "schema",
+        out,
+        partial(private_atoms, files, described, column or None),
+        lambda found: (found.to_toml(), _document(found) | {"schema": str(out)}),
+        partial(_blocks, out),
+    )
 
 
 def _document(found: PrivateAtoms) -> dict[str, Any]:
@@ -78,9 +54,7 @@ def _document(found: PrivateAtoms) -> dict[str, Any]:
     }
 
 
-def _blocks(found: PrivateAtoms, charges: Charges, out: Path) -> Iterator[Block]:
-    if found.void is not None:
-        yield text(f"NOT PRIVATE. {found.void}", style="bold red")
+def _blocks(out: Path, found: PrivateAtoms, charges: Charges) -> Iterator[Block]:
     yield heading("Released atoms")
     rows = [
         (column.name, column.shown(atom), f"{count:,.0f}")

@@ -12,16 +12,7 @@ from confide.cli.option_values import chosen_budget
 from confide.cli.options import Format, ModelOptions, options_of_command, schema_of
 
 
-@options_of_command(
-    without=("jobs", "seed"),
-    release="[RELEASE]  A file of Python with release, first and second; or module:Class of an estimator. Without it, the "
-            "model that the options describe.",
-    schema="--schema FILE  TOML file that describes the columns.",
-    releases="--releases N>=40  Releases from either data set.",
-    confidence="--confidence P  Of the lower bound.",
-    check_auditor="--check-auditor  Attack releases of which the answer is known, and nothing else.",
-    plot="--plot FILE  Draw detections against false alarms, as .svg or .png.",
-)  # fmt: skip
+@options_of_command("audit", without=("jobs", "seed"))
 def audit(
     release: str | None = None,
     epsilon: float | None = None,

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from confide.blocks import Block, heading, table, text, verbatim
-from confide.cli.options import (
-    Format,
-    NeighboursName,
-    Spending,
-    exit_if_void,
-    files_of_ledger,
-    options_of_command,
-    schema_of,
-)
+from confide.cli.options import Release, options_of_command, schema_of
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -28,25 +21,11 @@ _LEVEL = 0.95
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 
 
-@options_of_command(
-    column="--column NAME[:LOW:HIGH[:SCALE]]  A column of numbers; repeat it for several. With outer bounds and a scale of "
-           "its own as age:0:150 or income:0:1e7:log.",
-    levels="--levels NAME  A column of categories whose levels are to be found, because nobody can list them; repeat it for "
-           "several. Needs --delta. Levels that few rows have count as (other).",
-    outer="--outer LOW HIGH  Public bounds within which the bounds are looked for, for columns that name none of their "
-          "own. Choose them without looking at the rows.  [default: those of the schema]",
-    quantiles="--quantiles LOW HIGH  The quantiles that become low and high. 0 keeps the outer low and 1 the outer high, "
-              "and they cost nothing.",
-    scale="--scale  How candidates are spaced. log: for long right tails from 0 on; log10: for incomes and the like, with "
-          "an outer low above 0.  [default: as in the schema]",
-    missing="--missing  Cells of the columns may be missing; they count for no quantile and no level.",
-    schema="--schema FILE  Schema that the bounds are written into; its file stays as it is.",
-    out="--out FILE.toml  File to write the schema with the bounds to.",
-)  # fmt: skip
+@options_of_command("bounds")
 def bounds(
     data: str,
     *,
-    spending: Spending,
+    release: Release,
     column: list[str] | None = None,
     levels: list[str] | None = None,
     outer: tuple[float, float] | None = None,
@@ -54,12 +33,7 @@ def bounds(
     scale: Literal["linear", "log", "log10"] | None = None,
     missing: bool = False,
     schema: Path | None = None,
-    neighbours: NeighboursName = "replace-one",
-    max_rows_per_person: int = 1,
     out: Path = Path("bounds.toml"),
-    seed: int | None = None,
-    force: bool = False,
-    output_format: Format = "text",
 ) -> None:
     """Release bounds and levels of columns, where no codebook states them.
 
@@ -67,14 +41,10 @@ def bounds(
     Levels are those that many rows have, with noisy counts. All columns are one release and one charge. Rows are read block
     by block, and checked before anything is charged.
     """
-    from confide.cli import output
-    from confide.data.files import files_of
     from confide.estimators.private_bounds import private_bounds
     from confide.features.columns import PRIVATE
 
-    budget, files = spending.budget, files_of(data)
-    inputs = [*files, *([] if schema is None else [schema]), *files_of_ledger(spending.ledger)]
-    output.check_path(out, inputs, (".toml",), overwrite=force)
+    files = release.checked_files(data, out, [] if schema is None else [schema], ".toml")
     described, columns = _described(schema, column or [], outer, scale, missing=missing)
     for name in levels or []:
         if name in columns:
@@ -82,18 +52,13 @@ def bounds(
         columns[name] = {"categories": PRIVATE, **({"missing": True} if missing else {})}
     if not columns:
         raise ParameterError("name a column of numbers with --column, or one of categories with --levels.")
-    charges = spending.charges(out, max_rows_per_person)
-    with spending.charged(charges, "schema"):
-        with output.working(f"reading {data}"):
-            bounds = private_bounds(
-                files, columns, budget=budget, quantiles=quantiles, schema=described, ledger=charges.ledger,
-                neighbours=neighbours, max_rows_per_person=max_rows_per_person, random_state=seed,
-            )  # fmt: skip
-        charges.write(bounds.to_toml(), out, overwrite=force, released="schema")
-        output.Screen(output_format).answer(
-            lambda: _document(bounds) | {"schema": str(out), "charge": charges.document()}, _blocks(bounds, charges, out)
-        )
-    exit_if_void(bounds.void)
+    release.written(
+        "schema",
+        out,
+        partial(private_bounds, files, columns, quantiles=quantiles, schema=described),
+        lambda bounds: (bounds.to_toml(), _document(bounds) | {"schema": str(out)}),
+        partial(_blocks, out),
+    )
 
 
 def _described(
@@ -136,9 +101,7 @@ def _document(bounds: PrivateBounds) -> dict[str, Any]:
     }
 
 
-def _blocks(bounds: PrivateBounds, charges: Charges, out: Path) -> Iterator[Block]:
-    if bounds.void is not None:
-        yield text(f"NOT PRIVATE. {bounds.void}", style="bold red")
+def _blocks(out: Path, bounds: PrivateBounds, charges: Charges) -> Iterator[Block]:
     pairs = list(zip(bounds.columns, bounds.described, strict=True))
     if bounds.plan is not None:
         yield heading("Released bounds")

@@ -22,13 +22,7 @@ _LARGEST = 8e307
 """Bounds that clip no number, for a target without bounds."""
 
 
-@options_of_command(
-    data="DATA  Table of text (.csv, .tsv, .csv.gz), Parquet or Feather file, or a quoted pattern.",
-    target="--target NAME  Column of numbers to be predicted, if the schema has no target.",
-    show_values="--show-values  Also show unlisted categories and what may be codes for missing cells, which are values of "
-                "the rows.",
-    out="--out FILE  Also write the check to this file, which ends in .html or .json.",
-)  # fmt: skip
+@options_of_command("check")
 def check(
     data: str,
     schema: Path,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from confide.training.plan import AnyPlan
 
 
-@options_of_command()
+@options_of_command("demo")
 def demo(
     epsilon: float | None = 1.0,
     delta: float | None = None,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from confide.blocks import Block, heading, table, text, verbatim
-from confide.cli.options import Format, NeighboursName, Spending, exit_if_void, files_of_ledger, options_of_command
+from confide.cli.options import Release, options_of_command
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -16,55 +17,35 @@ if TYPE_CHECKING:
     from confide.inference.description import Description
 
 
-@options_of_command(
-    column="--column NAME  A column to describe; repeat it for several. Fewer columns have less noise, and for several "
-           "columns --delta or --rho gives less than --epsilon alone.  [default: all columns and the target]",
-    cross="--cross NAME:NAME  Count rows by two columns of categories; repeat it for several tables.",
-    quantile="--quantile Q  A quantile of numbers; repeat it for several.  [default: .25, .5, .75]",
-    out="--out FILE.json  File to write the description to.",
-)  # fmt: skip
+@options_of_command("describe")
 def describe(
     data: str,
     schema: Path,
     *,
-    spending: Spending,
+    release: Release,
     column: list[str] | None = None,
     cross: list[str] | None = None,
     quantile: list[float] | None = None,
     level: float = 0.95,
-    neighbours: NeighboursName = "replace-one",
-    max_rows_per_person: int = 1,
     out: Path = Path("description.json"),
-    seed: int | None = None,
-    force: bool = False,
-    output_format: Format = "text",
 ) -> None:
     """Describe private rows: counts of levels, means, standard deviations, quantiles and cross tables, with intervals.
 
     All of it is one release and one charge. Rows are read block by block, and checked before anything is charged.
     """
-    from confide.cli import output
-    from confide.data.files import files_of
     from confide.estimators.description import describe as described
     from confide.features.schema import Schema
+    from confide.files import json_text
 
-    budget, files = spending.budget, files_of(data)
-    output.check_path(out, [*files, schema, *files_of_ledger(spending.ledger)], (".json",), overwrite=force)
-    known = Schema.from_toml(schema)
-    charges = spending.charges(out, max_rows_per_person)
-    with spending.charged(charges, "description"):
-        with output.working(f"reading {data}"):
-            description = described(
-                files, known, budget=budget, columns=column or None, cross_tables=_pairs(cross or [], known),
-                quantiles=tuple(quantile or (0.25, 0.5, 0.75)), level=level, ledger=charges.ledger, neighbours=neighbours,
-                max_rows_per_person=max_rows_per_person, random_state=seed,
-            )  # fmt: skip
-        document = description.to_dict()
-        charges.write(output.json_text(document), out, overwrite=force, released="description")
-        output.Screen(output_format).answer(
-            lambda: document | {"file": str(out), "charge": charges.document()}, _blocks(description, charges, out)
-        )
-    exit_if_void(description.void)
+    files, known = release.checked_files(data, out, [schema], ".json"), Schema.from_toml(schema)
+    pairs, shares = _pairs(cross or [], known), tuple(quantile or (0.25, 0.5, 0.75))
+    release.written(
+        "description",
+        out,
+        partial(described, files, known, columns=column or None, cross_tables=pairs, quantiles=shares, level=level),
+        lambda description: (json_text(description.to_dict()), description.to_dict() | {"file": str(out)}),
+        partial(_blocks, out),
+    )
 
 
 def _pairs(given: list[str], schema: Schema) -> list[tuple[str, str]]:
@@ -86,11 +67,9 @@ def _pairs(given: list[str], schema: Schema) -> list[tuple[str, str]]:
     return pairs
 
 
-def _blocks(description: Description, charges: Charges, out: Path) -> Iterator[Block]:
+def _blocks(out: Path, description: Description, charges: Charges) -> Iterator[Block]:
     from confide.inference.description import shown_count
 
-    if description.void is not None:
-        yield text(f"NOT PRIVATE. {description.void}", style="bold red")
     number = f"{description.n_rows:,.0f} rows"
     rows = number if description.n_rows_is_public else f"about {number}, a noisy number"
     yield heading(f"Description of {rows}, with intervals at {description.level:g}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from confide.blocks import Block, heading, table, text
 from confide.cli.option_values import in_words_of_options
-from confide.cli.options import Format, NeighboursName, Spending, exit_if_void, options_of_command
+from confide.cli.options import Release, exit_if_void, options_of_command
 from confide.errors import FileError
 
 if TYPE_CHECKING:
@@ -21,35 +21,19 @@ if TYPE_CHECKING:
 _BAR_WIDTH = 20
 
 
-@options_of_command(
-    without=("force_budget",),
-    bins="--bins N  Number of bins: of the probability for two classes, even; otherwise of calibration, 0 for none.  "
-         "[default: 20 or 10]",
-    groups="--groups NAME  Also give the rates of each level of this column; NAME=LEVEL,LEVEL if the model does not use the "
-           "column.",
-    other="--other MODEL.json  Compare with this model on the same rows: differences of rates.",
-    clip="--clip C  The largest log loss, or error in the unit of the target, that a row counts with. Smaller means less "
-         "noise.",
-    allow_hidden="--allow-hidden  Charge even if there are so few rows that the noise will hide every rate.",
-    out="--out FILE.json  Also write the evaluation to this file.",
-)  # fmt: skip
+@options_of_command("evaluate", without=("force_budget",))
 def evaluate(
     model_file: Path,
     data: str,
     *,
-    spending: Spending,
+    release: Release,
     bins: int | None = None,
     groups: str | None = None,
     other: Path | None = None,
     clip: float | None = None,
     level: float = 0.95,
-    neighbours: NeighboursName = "replace-one",
-    max_rows_per_person: int = 1,
     allow_hidden: bool = False,
-    seed: int | None = None,
     out: Path | None = None,
-    force: bool = False,
-    output_format: Format = "text",
 ) -> None:
     """Estimate how good a model is on rows that it did not learn from. Releases noisy rates or errors and charges them.
 
@@ -66,27 +50,27 @@ def evaluate(
     from confide.privacy.budgets import Neighbours
     from confide.report.ledger_facts import same_rows_note
 
-    budget, files = spending.budget, files_of(data)
+    budget, files, force = release.budget, files_of(data), release.force
     if out is not None:
         output.check_path(out, (model_file, *files, *([] if other is None else [other])), (".json",), overwrite=force)
     model = _model(model_file)
     asked: dict[str, Any] = {"n_bins": bins, "groups": group_column(groups), "clip": clip, "other": other and _model(other)}
-    charges = spending.charges(model_file, max_rows_per_person)
+    charges, screen = release.charges(model_file, release.max_rows_per_person), output.Screen(release.output_format)
     if charges.ledger and (note := same_rows_note(charges.ledger, model.guarantee_, sha256_of(model_file))):
         print(f"note: {note}", file=sys.stderr)
-    whom: dict[str, Any] = {"neighbours": Neighbours.parse(neighbours), "rows_per_person": max_rows_per_person}
-    planned = planned_evaluation(model, budget, **asked, **whom)
+    neighbours = Neighbours.parse(release.neighbours)
+    planned = planned_evaluation(model, budget, **asked, neighbours=neighbours, rows_per_person=release.max_rows_per_person)
     opened = open_rows(files, planned.schema)
-    charges.is_unasked = agree_on_ledger(spending.ledger, budget, no_ledger=spending.no_ledger)
-    output.Screen(output_format).show([text(evaluation.expected_of_planned(planned, opened, level))])
+    charges.is_unasked = agree_on_ledger(release.ledger, budget, no_ledger=release.no_ledger)
+    screen.show([text(evaluation.expected_of_planned(planned, opened, level))])
     with charges.reported_on_failure("evaluation"):
         with output.working("evaluating"):
             result = evaluation.evaluate(
-                model, opened, budget=budget, ledger=charges.ledger, level=level, neighbours=neighbours,
-                max_rows_per_person=max_rows_per_person, allow_hidden=allow_hidden, random_state=seed, **asked,
+                model, opened, budget=budget, ledger=charges.ledger, level=level, allow_hidden=allow_hidden, **release.whom,
+                **asked,
             )  # fmt: skip
         document = {"model": str(model_file), **({} if other is None else {"other": str(other)}), **result.to_dict()}
-        _kept(document, result, charges, output.Screen(output_format), out, force=force)
+        _kept(document, result, charges, screen, out, force=force)
     exit_if_void(result.void)
 
 
@@ -95,8 +79,7 @@ def _kept(document: dict[str, Any], result: Any, charges: Charges, screen: Scree
 
     It is paid for: a full disk must not lose it, nor a ledger that cannot be read again.
     """
-    from confide.cli.output import json_text
-    from confide.files import write_text
+    from confide.files import json_text, write_text
 
     paid: dict[str, Any] = {}
     try:

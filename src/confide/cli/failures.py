@@ -24,15 +24,6 @@ INTERNAL_ERROR = 4
 INTERRUPTED = 130
 """The exit code that shells use for a command that was stopped by control-C."""
 
-EXIT_CODES_HELP = """\
-\b
-Exit codes:
-  0  done
-  2  bad input or usage
-  3  budget exceeded, or the guarantee is void
-  4  internal error, or a failure after the budget was charged
-  130  stopped by control-C; the last line says what was charged"""
-
 
 class StoppedAfterCharge(Exception):  # noqa: N818 - says what happened
     """A command was stopped, and its message must say what was charged.

@@ -11,16 +11,7 @@ from confide.cli.options import Format, options_of_command
 from confide.errors import ParameterError
 
 
-@options_of_command(
-    model_files="[MODEL.json]...  Files of saved models.",
-    ledger="--ledger LEDGER.db  Every fit that this ledger charged is in the family.",
-    purpose="--purpose TEXT  Only charges whose purpose contains this text.",
-    columns="--columns A,B,...  Only coefficients of these columns.  [default: all]",
-    p_value="--p-value NAME=P  A p-value from elsewhere; with a ledger, NAME is the number of its charge. May be given "
-            "again.",
-    adjust="--adjust  How p-values are corrected for the family.",
-    level="--level L  Level of all intervals together, between 0 and 1.",
-)  # fmt: skip
+@options_of_command("family")
 def family(
     model_files: list[Path] | None = None,
     ledger: str | None = None,

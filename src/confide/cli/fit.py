@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 MOST_WEIGHTS_SHOWN = 10
 
 
-@options_of_command(
-    without=("row_norm",),
-    cache="--cache FOLDER  Keep encoded rows in this folder during the command: faster, but private data on disk.",
-    report="--report FILE.html  Also write a page with guarantee, coefficients and columns to this file.",
-)
+@options_of_command("fit", without=("row_norm",))
 def fit(
     data: str,
     schema: Path,

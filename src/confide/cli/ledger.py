@@ -12,17 +12,13 @@ import typer
 
 from confide.blocks import Block, heading, table, text, verbatim
 from confide.cli.option_values import chosen_budget, is_dialogue
-from confide.cli.options import Format, NeighboursName, options_of_command
+from confide.cli.options import Format, NeighboursName, epilog_of, options_of_command
 from confide.errors import LedgerError, ParameterError
 
 if TYPE_CHECKING:
     from confide.accounting.ledger import Ledger
 
-_PLACE = "LEDGER.db  A file, or postgresql://user@host/database."
-
-ledger_app = typer.Typer(
-    rich_markup_mode=None, epilog="\b\nExample:\n  confide ledger init study.db --epsilon 4\n  confide ledger show study.db"
-)
+ledger_app = typer.Typer(rich_markup_mode=None, epilog=epilog_of("ledger"))
 
 
 @ledger_app.callback(invoke_without_command=True)
@@ -32,16 +28,8 @@ def ledger(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-@ledger_app.command(epilog="\b\nExample:\n  confide ledger init study.db --epsilon 4 --delta 1e-6")
-@options_of_command(
-    path=_PLACE,
-    epsilon="--epsilon E  Limit on the sum of all charges.",
-    delta="--delta D  With --epsilon: limit for approximate privacy.",
-    rho="--rho R  Limit for zCDP, instead of --epsilon.",
-    neighbours="--neighbours  Which data sets count as neighbours.",
-    accounting="--accounting  How charges add up under a limit with --delta: sum suits few releases, renyi many with "
-               "Gaussian noise. auto: the first charge decides.  [default: a terminal asks; otherwise auto]",
-)  # fmt: skip
+@ledger_app.command(epilog=epilog_of("ledger init"))
+@options_of_command("ledger init")
 def init(
     path: str,
     epsilon: float | None = None,
@@ -90,8 +78,8 @@ _EXPLAINED = {
 """Two sentences on each way in which charges add up."""
 
 
-@ledger_app.command(epilog="\b\nExample:\n  confide ledger show study.db")
-@options_of_command(path=_PLACE)
+@ledger_app.command(epilog=epilog_of("ledger show"))
+@options_of_command("ledger show")
 def show(path: str, output_format: Format = "text") -> None:
     """Show the limit, what is spent, what is left, and every charge."""
     from confide.accounting.ledger import Ledger
@@ -101,10 +89,8 @@ def show(path: str, output_format: Format = "text") -> None:
     output.Screen(output_format).answer(lambda: _document(opened, path), _blocks(opened, path))
 
 
-@ledger_app.command(
-    epilog="Exit code: 0 if the ledger is sound, 2 if it is damaged.\n\n\b\nExample:\n  confide ledger verify study.db"
-)
-@options_of_command(path=_PLACE, head="--head HASH  The head shown at an earlier time: it must still be in the chain.")
+@ledger_app.command(epilog=epilog_of("ledger verify"))
+@options_of_command("ledger verify")
 def verify(path: str, head: str | None = None, output_format: Format = "text") -> None:
     """Check every record, and show the head of the chain.
 
@@ -122,12 +108,8 @@ def verify(path: str, head: str | None = None, output_format: Format = "text") -
     )
 
 
-@ledger_app.command(epilog="\b\nExample:\n  confide ledger charge study.db --epsilon 0.2 --purpose 'mean age'")
-@options_of_command(
-    path=_PLACE,
-    purpose="--purpose TEXT  What was released, and by what; public.",
-    neighbours="--neighbours  The neighbours of that guarantee, if they are not those of the ledger.",
-)
+@ledger_app.command(epilog=epilog_of("ledger charge"))
+@options_of_command("ledger charge")
 def charge(
     path: str,
     purpose: str,

@@ -21,22 +21,7 @@ if TYPE_CHECKING:
     from confide.studies.text_tables import TableNames
 
 
-@options_of_command(
-    data="[DATA]  Table of text (.csv, .tsv, .csv.gz), Parquet or Feather file. Only its first line, of names, is used.",
-    columns="--columns A,B,C  Names of the columns; then no file is opened.",
-    target="--target NAME  Column to be predicted.",
-    person="--person NAME  Column that identifies the person a row belongs to.",
-    name="--name TEXT  What the study is called.  [default: the table's name]",
-    epsilon="--epsilon E>=0.0  Privacy budget of the fit.  [default: 1.0]",
-    delta="--delta D  For approximate privacy, for example 1e-6.",
-    rho="--rho R>=0.0  Budget in zero-concentrated privacy, instead of --epsilon.",
-    rows="--rows N>=1  About how many rows there are: a public guess for plans.",
-    max_rows_per_person="--max-rows-per-person K>=1  The largest number of rows of one person.  [default: 1]",
-    public_file="--public-file  The table is public: suggest types, bounds and levels from its rows, and say so.",
-    no_input="--no-input  Ask nothing; leave blanks in the schema to be filled in.",
-    header="--header  The first line of the table holds names, even if some look like data, such as 2015.",
-    out_dir="--out-dir FOLDER  Folder of the files that are written.",
-)
+@options_of_command("new")
 def new(
     data: Path | None = None,
     columns: str | None = None,

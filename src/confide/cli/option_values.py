@@ -7,6 +7,7 @@ import math
 import re
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from confide.errors import ParameterError
@@ -222,73 +223,9 @@ def _check_suited(kind: str, schema: Schema | None, *, predicts_numbers: bool) -
 # `option_values.OPTION_OF` names the option of each parameter. A test collects every refusal that the library can raise,
 # puts it into these words, and looks for names of Python that are left.
 
-_PHRASES = {
-    " If targets are far from 0, give target_low and target_high in its place.": "",
-    "n_rows_bounds=(low, high)": "--n-rows-bounds LOW HIGH",
-    "evaluation must be what confide.evaluate gives, or the": "--evaluation must be the",
-    "class_weight must be a dict of public weights, label: number": "class_weight must give public weights, as label:number",
-    "one for each class, or None": "one for each class",
-    "the number of features must be even": "--n-features must be even",
-    "the seed of a public map must": "--map-seed must",
-    "prior=confide.PublicPrior(model)": "--public-prior MODEL.json",
-    "prior names": "--effects names",
-    "prior: ": "--effects: ",
-    '{"age": "up", "dose": 0.5}': "age:up,dose:0.5",
-    "give a schema": "give --schema",
-    "Without a schema": "Without --schema",
-    "without a schema": "without --schema",
-    "an approximate charge without a finer account": "a charge with --delta and no finer account",
-    ("Charge a plan or a ZCDP budget, or use a ledger with an ApproxDP limit"): (
-        "Charge a fit or --rho, or use a ledger whose limit has --delta"
-    ),
-    "a ledger with an ApproxDP or ZCDP limit": "a ledger whose limit has --delta or --rho",
-    ("delta is for ledgers that add epsilons and deltas under an ApproxDP limit"): (
-        "--delta is for ledgers that add epsilons and deltas"
-    ),
-    (
-        "a ZCDP charge has neither. Charge its joint epsilon at a delta with `ledger.plan([...])` if "
-        "delta is left, or use a new ledger with accounting='renyi' for what is left"
-    ): (
-        "a charge of --rho has neither. Charge --epsilon and --delta instead, or use a new ledger, made "
-        "with --accounting renyi, for what is left"
-    ),
-    "a budget ApproxDP(epsilon, delta) or ZCDP(rho)": "--delta or --rho",
-    "ApproxDP or ZCDP in place of PureDP": "--delta or --rho",
-    "Give a PureDP budget": "Give --epsilon without --delta",
-    "confide.Ledger(path, limit=...) or `confide": "`confide",
-    "confide.Ledger(url, limit=...) or `confide": "`confide",
-    " on the command line or overwrite=True in Python": "",
-    "None (noise from the operating system) or ": "",
-    "n_jobs must be None, a": "n_jobs must be a",
-    "cache is not a folder": "--cache is not a folder",
-    "leave cache out": "leave --cache out",
-    "a positive number, a row bound, or None for 1": "a positive number",
-    ", or an object with a loss of your own": "",
-    "expected_tries must be None, or a number": "expected_tries must be a number",
-    "held_out must be None, or a number": "held_out must be a number",
-    "Use utility_bound on plans with the bounds that you consider": "`confide plan` shows a bound for --n-rows-bounds",
-    "sample_size needs": "a sample size needs",
-    "`chosen_schema(n_rows)` makes": "`confide plan` shows",
-    "that of `chosen_map(n_rows)`": "that which `confide plan` shows",
-    "leave inference_share at 0": "leave --intervals out",
-    "Leave inference_share at 0": "Leave --intervals out",
-    "set inference_share to 0": "leave --intervals out",
-    "set intervals to False": "leave --intervals out",
-    "set intervals=True": "give --intervals auto",
-    "set fit_intercept to True": "leave --no-intercept out",
-    "fit_intercept=True": "--intercept",
-    "fit_intercept=False": "--no-intercept",
-    "units='original' needs a schema": "original units need a schema",
-    "budget=inf": "--epsilon inf",
-    "the budget is inf": "--epsilon is inf",
-    "centre=False": "--no-centre",
-    "match_mean=False": "--no-match-mean",
-    "or a CategoryColumn for a column that the model does not use": "or that of another with its levels (see the help)",
-    "set allow_hidden=True": "give --allow-hidden",
-    "Lower `budget`": "Lower --epsilon or --rho",
-    "a HuberRegressor": "--model huber",
-}
-"""What is replaced wherever it stands, because word by word would not do."""
+_LINES = Path(__file__).with_name("phrases.txt").read_text("utf-8").splitlines()
+_PHRASES = {phrase: words.strip() for phrase, _, words in (line.partition(" ->") for line in _LINES)}
+"""Phrases of the library, and what the command line says instead, in the order in which they are replaced."""
 
 _CLASSES = {
     "AdditiveClassifier": "--model additive", "AdditiveRegressor": "--model additive", "ERMClassifier": "--model erm",

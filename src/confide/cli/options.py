@@ -5,15 +5,18 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from configparser import ConfigParser
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
 
 import typer
 
+from confide.blocks import Block, text
 from confide.cli import option_values
 from confide.cli.failures import NO_GUARANTEE
 from confide.cli.option_values import chosen_budget, classes_of_kinds, new_estimator, predicts_a_number
@@ -203,67 +206,115 @@ class Spending:
             yield
 
 
-# The table of options: how an option is typed, what stands for its value, from which number on, and behind two blanks its
-# text. A row without dashes is an argument. A command has rows of its own for what no other command has.
+Released = TypeVar("Released")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release(Spending):
+    """A release that is no model: what it may cost, whom it protects, and how it is shown."""
+
+    neighbours: NeighboursName = "replace-one"
+    max_rows_per_person: int = 1
+    seed: int | None = None
+    force: bool = False
+    output_format: Format = "text"
+
+    @property
+    def whom(self) -> dict[str, Any]:
+        """Whom it protects, as functions of the library take it."""
+        return {"neighbours": self.neighbours, "max_rows_per_person": self.max_rows_per_person, "random_state": self.seed}
+
+    def checked_files(self, data: str, out: Path, inputs: Iterable[Path], ending: str) -> tuple[Path, ...]:
+        """The files of the rows. An output that would replace one of them, or another input, is refused before any work."""
+        from confide.cli.output import check_path
+        from confide.data.files import files_of
+
+        files = files_of(data)
+        check_path(out, [*files, *inputs, *files_of_ledger(self.ledger)], (ending,), overwrite=self.force)
+        return files
+
+    def written(
+        self,
+        what: str,
+        out: Path,
+        make: Callable[..., Released],
+        told: Callable[[Released], tuple[str, dict[str, Any]]],
+        blocks: Callable[[Released, Charges], Iterable[Block]],
+    ) -> None:
+        """Charge and make it, write it to a file, and show it.
+
+        Parameters
+        ----------
+        what : what the file holds, in a word
+        out : the file
+        make : makes it of budget, ledger, and whom it protects
+        told : its text in the file, and its form for programs
+        blocks : its form for people
+        """
+        from confide.cli import output
+
+        charges = self.charges(out, self.max_rows_per_person)
+        with self.charged(charges, what):
+            with output.working("reading the rows"):
+                made: Any = make(budget=self.budget, ledger=charges.ledger, **self.whom)
+            content, document = told(made)
+            charges.write(content, out, overwrite=self.force, released=what)
+            void = [] if made.void is None else [text(f"NOT PRIVATE. {made.void}", style="bold red")]
+            screen = output.Screen(self.output_format)
+            screen.answer(lambda: document | {"charge": charges.document()}, chain(void, blocks(made, charges)))
+        exit_if_void(made.void)
+
+
+# The table of options is `options.ini`, with a section for each command: how an option is typed, what stands for its value,
+# from which number on, and behind two blanks its text. A row without dashes is an argument. What several commands have is in
+# the first section.
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
-OPTIONS = {
-    "data": "DATA  CSV, Parquet or Feather file, or a quoted pattern such as 'data/*.parquet'.",
-    "model_file": "MODEL.json",
-    "schema": "--schema FILE  TOML file that describes columns and target.",
-    "out": "--out FILE  File to write the model to.",
-    "force": "--force  Replace files that exist.",
-    "force_budget": "--force-budget  Charge even where the noise hides what the rows say.",
-    "output_format": "--format  text for people, json for programs.",
-    "level": "--level L  Level of the intervals, between 0 and 1.",
-    "adjust": "--adjust  Correct p-values for the family of all coefficients with intervals, which then all hold together. "
-           "single-step uses their joint law; the other names are those of statsmodels.  [default: each by itself]",
-    "features": "--features D>=1  Number of columns of numbers.",
-    "epsilon": "--epsilon E  Privacy budget; smaller is more private. inf: no privacy at all.",
-    "delta": "--delta D  For approximate privacy: a probability far below 1 / number of rows, for example 1e-6.",
-    "rho": "--rho R  Budget of zero-concentrated privacy (zCDP), instead of --epsilon.",
-    "ledger": "--ledger FILE  Ledger to charge, a file or URL; see `confide ledger init`.",
-    "no_ledger": "--no-ledger  The release is recorded in no ledger, on purpose; so nothing asks or warns.",
-    "purpose": "--purpose TEXT  What the release is for; the ledger keeps it, and it is public.",
-    "finish": "--finish  Finish a release that was charged to the ledger and interrupted before anything was seen, such as "
-           "by a kill. Nothing is charged anew. Data, schema and options must be the same.",
-} | {
+_TABLE = ConfigParser(interpolation=None, delimiters=("=",), default_section="all commands")
+_TABLE.read(Path(__file__).with_name("options.ini"), encoding="utf-8")
+OPTIONS = {key: row.replace("\n", " ") for key, row in _TABLE.defaults().items()} | {
     key: f"{row.option}{f'>={row.low:.0f}' if row.kind is int and math.isfinite(row.low) else ''}  {row.help}"
     for key, row in MODEL_OPTIONS.items()
-}  # fmt: skip
+}
 
 
-def options_of_command(*, without: Collection[str] = (), **own: str) -> Callable[[Command], Command]:
-    """Give each parameter of a command its option: the row of its own, or the one of `OPTIONS`.
+def epilog_of(command: str) -> str:
+    """What the help of a command ends with: its exit codes, if they say more than those of all commands, and an example."""
+    words = [(key, row) for key, row in _TABLE[command].items() if key in ("exit codes", "exit code", "example")]
+    # Typer keeps the line breaks of a paragraph that begins with a backspace character.
+    parts = {key: f"\b\n{key.capitalize()}:\n  {{}}".format(row.replace("\n", "\n  ")) for key, row in words}
+    return "\n\n".join(sorted(parts.values(), reverse=True))
 
-    A parameter `spending` becomes one option for each field of `Spending`, and `options` one for each of `MODEL_OPTIONS`.
+
+def options_of_command(name: str, *, without: Collection[str] = ()) -> Callable[[Command], Command]:
+    """Give each parameter of a command its option, as `options.ini` and the table of parameters describe it.
+
+    A parameter of the type `Spending`, `Release` or `ModelOptions` becomes one option for each of its fields.
 
     Parameters
     ----------
+    name : of the command
     without : names of fields and options that the command has no use for
-    **own : rows by the names of parameters
     """
-    rows = OPTIONS | own
-    spending = get_type_hints(Spending)
-    groups: dict[str, tuple[Callable[..., object], dict[str, tuple[Any, object]]]] = {
-        "spending": (Spending, {field.name: (spending[field.name], field.default) for field in fields(Spending)}),
-        "options": (ModelOptions, {key: (typed(row) | None, _default(row)) for key, row in MODEL_OPTIONS.items()}),
-    }
+    rows = OPTIONS | {key: row.replace("\n", " ") for key, row in _TABLE[name].items()}
+    groups: dict[Any, dict[str, tuple[Any, object]]] = {kind: _fields_of(kind) for kind in (Spending, Release)}
+    groups[ModelOptions] = {key: (typed(row) | None, _default(row)) for key, row in MODEL_OPTIONS.items()}
 
     def described(command: Command) -> Command:
         options: list[inspect.Parameter] = []
         hints, own_groups = get_type_hints(command), dict[str, list[str]]()
         for name, parameter in inspect.signature(command).parameters.items():
-            members = groups[name][1] if name in groups else {name: (hints[name], parameter.default)}
+            is_group = hints[name] in groups
+            members = groups[hints[name]] if is_group else {name: (hints[name], parameter.default)}
             kept = {key: value for key, value in members.items() if key not in without}
-            own_groups |= {name: list(kept)} if name in groups else {}
+            own_groups |= {name: list(kept)} if is_group else {}
             options += [_option(key, kind, default, rows[key]) for key, (kind, default) in kept.items()]
 
         @functools.wraps(command)
         def with_options(**given: Any) -> None:
             for name, keys in own_groups.items():
-                given[name] = groups[name][0](**{key: given.pop(key) for key in keys if key in given})
+                given[name] = hints[name](**{key: given.pop(key) for key in keys if key in given})
             command(**given)
 
         with_options.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
@@ -271,6 +322,12 @@ def options_of_command(*, without: Collection[str] = (), **own: str) -> Callable
         return with_options  # type: ignore[return-value]
 
     return described
+
+
+def _fields_of(kind: type[Spending]) -> dict[str, tuple[Any, object]]:
+    """The fields of a class of options, with type and default."""
+    types = get_type_hints(kind)
+    return {field.name: (types[field.name], field.default) for field in fields(kind)}
 
 
 def _option(name: str, kind: Any, default: object, row: str) -> inspect.Parameter:

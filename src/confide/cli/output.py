@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 import os
 import re
@@ -44,11 +43,10 @@ from confide.errors import FileError, InputError
 from confide.estimators.linear_model import PrivateLinearModel, released_model
 from confide.estimators.released import RANDOM_FEATURE, ReleasedCoefficients, effects_of, outcome_of
 from confide.features.columns import NumberColumn, shown_number
-from confide.files import check_output, new_file
-from confide.inference.rates import readable
+from confide.files import check_output, json_text, new_file
 from confide.known_words import listed, printable_lines
 from confide.models.model import ShownClass, predicted_column, weights_by_class
-from confide.report.findings import has_interest, has_intervals, has_risks, has_tests
+from confide.report.findings import coefficient_cells, has_interest, has_intervals, has_risks, has_tests
 from confide.threads import Pace
 
 if TYPE_CHECKING:
@@ -170,11 +168,6 @@ def shown_columns(
     return None
 
 
-def json_text(document: Mapping[str, Any]) -> str:
-    """A document as programs get it, on standard output or in a file."""
-    return json.dumps(document, indent=2, allow_nan=False) + "\n"
-
-
 # What a model chooses from public facts: the knots of the number columns of an additive model, and random features.
 
 _MOST_NAMED = 10
@@ -271,12 +264,8 @@ def blocks_of_model(model: PrivateLinearModel, max_shown: int | None = None, adj
         title = f"The {max_shown} largest of {len(by_size)} released coefficients"
         shown = [*by_size[:max_shown], *[one for one in shown if not one.unit]]
     yield heading(f"{title}, in {coefficients.outcome}")
-    rows = [(one.name, one.unit, readable(one.estimate), one.ratio) for one in shown]
-    if coefficients.ratio:
-        cells = [(*row[:3], "" if row[3] is None else readable(row[3])) for row in rows]
-        yield table(("column", "unit", "coefficient", coefficients.ratio), cells, words=("unit",))
-    else:
-        yield table(("column", "unit", "coefficient"), [row[:3] for row in rows], words=("unit",))
+    heads = ("column", "unit", "coefficient", *filter(None, (coefficients.ratio,)))
+    yield table(heads, [coefficient_cells(one, coefficients.ratio) for one in shown], words=("unit",))
     if is_cut:
         yield text("The noise alone may make coefficients of this size, above all for levels that few rows have.")
     if n_hidden:

@@ -18,20 +18,9 @@ if TYPE_CHECKING:
 
 _CURVE_FACTORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 """The budgets of a curve, as multiples of the given one."""
-_SCHEMA_INSTEAD = "--schema FILE  TOML file that describes the columns, instead of --features."
 
 
-@options_of_command(
-    without=("jobs", "seed"),
-    rows="--rows N>=1  Number of rows.",
-    schema=_SCHEMA_INSTEAD,
-    error="--error SHARE  Guess of the test error without privacy, from which the private one is forecast. For numbers: 1 - "
-          "R^2.",
-    positive_rate="--positive-rate SHARE  Expected share of one of two classes, or of the most frequent of several.  "
-                  "[default: all alike]",
-    details="--details  Show the whole plan: noise, curves, bounds, other mechanisms and budgets.",
-    curve="--curve  Show accuracy for several budgets; needs --error.",
-)  # fmt: skip
+@options_of_command("plan", without=("jobs", "seed"))
 def plan(
     epsilon: float | None = None,
     rows: int | None = None,
@@ -124,15 +113,7 @@ def _details(plan: AnyPlan, beside: Alternatives | None, choices: Iterator[Block
 # `confide sample-size`: how many rows suffice for a bound on the loss, before any data are read.
 
 
-@options_of_command(
-    without=("alpha", "centre", "neighbours", "n_rows_bounds", "jobs", "seed"),
-    excess="--excess X  How far the mean loss may lie above that of the weights to compare with.",
-    schema=_SCHEMA_INSTEAD,
-    reference_norm="--reference-norm R  L2 norm of the weights to compare with, in encoded columns.",
-    failure="--failure P  Probability that the bound does not hold.",
-    population="--population  Bound the loss on new rows, rather than on the rows of the fit.",
-    by="--by  The bound; excess-risk-bound is for new rows, and asks for far fewer of them.",
-)
+@options_of_command("sample-size", without=("alpha", "centre", "neighbours", "n_rows_bounds", "jobs", "seed"))
 def sample_size(
     excess: float,
     epsilon: float | None = None,

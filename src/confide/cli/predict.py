@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 _STANDARD_OUTPUT = "-"
 
 
-@options_of_command(
-    data="DATA  CSV, Parquet or Feather file.",
-    out="--out FILE  CSV, Parquet or Feather file to write, or - for CSV on standard output.",
-    interval="--interval LEVEL  Add intervals of this level as columns low and high.",
-)
+@options_of_command("predict")
 def predict(
     model_file: Path,
     data: Path,

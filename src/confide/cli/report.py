@@ -17,20 +17,7 @@ from confide.features.toml_form import refuse_address
 _ENDING_OF = {"html": ".html", "pdf": ".pdf", "markdown": ".md", "json": ".json"}
 
 
-@options_of_command(
-    out="--out FILE  File to write.  [default: report.html, .pdf, .md or .json, by the format]",
-    output_format="--format  html: a page for people. pdf: the page, printed by a browser. markdown: a model card with "
-                  "fields of Hugging Face. json: for programs.  [default: by --out, or html]",
-    ledger="--ledger LEDGER.db  Show what the ledger of the rows has spent and left.",
-    analyst="--analyst NAME  Who made the model.",
-    data_name="--data-name TEXT  What the rows are, in a few words.",
-    fingerprint="--fingerprint DATA.csv  Show the SHA-256 of this file of rows. No guarantee covers it: leave it out of "
-                "what the public gets.",
-    evaluation="--evaluation FILE.json  Rates on private rows, as `confide evaluate` gives in JSON.",
-    error="--error SHARE  Guess of the test error without privacy, to forecast the accuracy.",
-    positive_rate="--positive-rate SHARE  Expected share of one of the two classes, for --error.",
-    as_zip="--zip  Write an archive: page, card, JSON, model, schema and the ledger's entries.",
-)  # fmt: skip
+@options_of_command("report")
 def report(
     model_file: Path,
     out: Path | None = None,

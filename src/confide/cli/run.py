@@ -18,13 +18,7 @@ if TYPE_CHECKING:
     from confide.estimators.linear_model import PrivateLinearModel
 
 
-@options_of_command(
-    study_file="STUDY.toml  The study file.",
-    dry_run="--dry-run  Show the plan and what is left to do. Charges and writes nothing.",
-    again="--again  Charge anew for a step that was charged and whose result is lost, or that changed.",
-    release="--release  Name of a further release of the same study, such as 2026-12, when its table has grown. It is "
-            "charged and fitted anew, and the names of its files have it too, as in model.2026-12.json.",
-)  # fmt: skip
+@options_of_command("run")
 def run(
     study_file: Path,
     dry_run: bool = False,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,15 +25,7 @@ if TYPE_CHECKING:
     from confide.estimators.search import PrivateSearchCV
 
 
-@options_of_command(
-    without=("row_norm", "intervals", "interest", "risk_differences", "jobs"),
-    grid="--grid NAME=A,B,...|FILE.toml  Values to choose from, by the name of an option, as alpha=.001,.01; once for each "
-         "option. Or a TOML file with lines such as alpha = [0.001, 0.01].",
-    method="--method  How candidates are tried: once each on a part of the rows, or repeatedly on all but a few.",
-    held_out="--held-out SHARE  Share of the rows on which mistakes are counted.",
-    score_share="--score-share SHARE  Share of the budget of the choice that releases the winner's score.",
-    expected_tries="--expected-tries N  For repeated: mean number of tries.",
-)  # fmt: skip
+@options_of_command("search", without=("row_norm", "intervals", "interest", "risk_differences", "jobs"))
 def search(
     data: str,
     schema: Path,
@@ -121,12 +112,9 @@ def _of_file(path: Path) -> dict[str, list[str]]:
     """Values by option, from a TOML file."""
     if path.suffix.lower() != ".toml":
         raise ParameterError("--grid must be a name with values, as in --grid alpha=.001,.01, or the path of a TOML file.")
-    try:
-        listed = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror}.") from None
-    except ValueError:
-        raise FileError(f"{path} is not TOML; write lines such as alpha = [0.001, 0.01].") from None
+    from confide.features.toml_form import read_toml
+
+    listed = read_toml(path)
     if not all(isinstance(values, list) and values for values in listed.values()):
         raise FileError(f"{path} must have a list of values for each option, such as alpha = [0.001, 0.01].")
     return {name: [str(value) for value in values] for name, values in listed.items()}

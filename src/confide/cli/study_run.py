@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import warnings
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ from confide.cli.fitting import PreparedFit, prepared_fit
 from confide.cli.option_values import chosen_budget, in_words_of_options
 from confide.cli.options import MODEL_OPTIONS, ModelOptions, Spending, schema_with_target, typed
 from confide.errors import BudgetExceeded, BudgetWarning, ParameterError, SchemaError, StudyError
-from confide.files import check_output
+from confide.files import check_output, json_text
 from confide.inference.table import SINGLE_STEP
 from confide.known_words import suggestion
 from confide.studies.progress import (
@@ -285,7 +284,7 @@ class StudyRun:
                 model, rows, budget=_budget(study.evaluation), ledger=charges.ledger, neighbours=study.budget.neighbours,
                 max_rows_per_person=study.budget.max_rows_per_person, allow_hidden=bool(study.evaluation.allow_hidden),
             )  # fmt: skip
-            with charges.rescued_on_failure(json.dumps(result.to_dict(), indent=2), study.state_path, "evaluation"):
+            with charges.rescued_on_failure(json_text(result.to_dict()), study.state_path, "evaluation"):
                 self._note(self.state.with_result("evaluation", result=result.to_dict()))
             charges.kept(f"in {study.state_path}")
         self.paid = charges.closing_sentence()

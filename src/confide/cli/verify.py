@@ -12,10 +12,7 @@ from confide.cli.options import Adjust, Format, exit_if_void, options_of_command
 from confide.errors import ParameterError
 
 
-@options_of_command(
-    ledger="--ledger LEDGER.db  Check that this ledger holds the charge of the model.",
-    schema="--schema FILE.toml  Check that the model was fitted with this schema.",
-)
+@options_of_command("verify")
 def verify(model_file: Path, ledger: str | None = None, schema: Path | None = None, output_format: Format = "text") -> None:
     """Check a model file: its checksum, its plan, and if they are given its ledger and its schema.
 
@@ -50,7 +47,7 @@ def verify(model_file: Path, ledger: str | None = None, schema: Path | None = No
         raise typer.Exit(NO_GUARANTEE)
 
 
-@options_of_command()
+@options_of_command("inspect")
 def inspect(model_file: Path, adjust: Adjust | None = None, output_format: Format = "text") -> None:
     """Show the guarantee, effects and weights of a model file, with intervals if a share of the budget paid for them."""
     from confide.cli import output

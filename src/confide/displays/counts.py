@@ -170,11 +170,9 @@ class CalibrationDisplay(CountsDisplay):
         label = f"this model, intervals and band at {self.evaluation.level:g}"
         points = [(middle, rate.value) for middle, rate, _ in known]
         ax.plot(*(zip(*points, strict=True) if points else ((), ())), color=BLUE, marker="o", label=label)
-        ax.set_xlabel(plain(across))
-        ax.set_ylabel(plain(up))
-        ax.set_xlim(low, high)
         least = min([low, *(rate.low for _, rate, _ in known)])
-        ax.set_ylim(least - 0.02 * (high - least), high + 0.02 * (high - least))
+        edge = 0.02 * (high - least)
+        ax.set(xlabel=plain(across), ylabel=plain(up), xlim=(low, high), ylim=(least - edge, high + edge))
         hidden = len(rates) - len(known)
         hides = f"; the noise hides {hidden} of {len(rates)} bins" if hidden else ""
         title = f"Calibration\n{self._released_under}{hides}"
@@ -237,10 +235,8 @@ class RocDisplay(CountsDisplay):
             label = plain(f"this model, area {area.value:.3f} ({area.low:.3f} to {area.high:.3f})")
             points = {"color": BLUE, "marker": "o", "markersize": 4.0, "label": label}
             ax.plot(curve.false_positive_rates, curve.sensitivities, **points)
-        ax.set_xlabel(plain(f"false positives, of rows that are not {evaluation.outcome}"))
-        ax.set_ylabel(plain(f"sensitivity, of rows that are {evaluation.outcome}"))
-        ax.set_xlim(0.0, 1.0)
-        ax.set_ylim(-0.02, 1.02)
+        across, up = f"false positives, of rows that are not {evaluation.outcome}", "sensitivity, of rows that are"
+        ax.set(xlabel=plain(across), ylabel=plain(f"{up} {evaluation.outcome}"), xlim=(0.0, 1.0), ylim=(-0.02, 1.02))
         ax.set_title(f"ROC, intervals at {evaluation.level:g}\n{self._released_under}", fontsize="medium", loc="left")
         ax.legend(loc="lower right", fontsize="small", frameon=False)
         return [ax]

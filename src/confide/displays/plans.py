@@ -109,10 +109,7 @@ class PrivacyAccuracyDisplay(Display):
         ax = axes_for("PrivacyAccuracyDisplay", ax, (6.4, 4.2))
         amounts = [forecast.plan.event.budget.amount for forecast in self.forecasts]
         first = self.forecasts[0]
-        lows, highs = (
-            [1.0 - forecast.high for forecast in self.forecasts],
-            [1.0 - forecast.low for forecast in self.forecasts],
-        )
+        lows, highs = zip(*[(1.0 - forecast.high, 1.0 - forecast.low) for forecast in self.forecasts], strict=True)
         where = f"where it probably lies ({COVERAGE:.0%} of cells on public data sets)"
         ax.fill_between(amounts, lows, highs, color=BLUE, alpha=0.2, linewidth=0.0, label=where)
         forecast_line = {"color": BLUE, "marker": "o", "linewidth": 2.0, "label": "forecast"}
@@ -127,8 +124,7 @@ class PrivacyAccuracyDisplay(Display):
         ax.set_xticks(amounts, [f"{amount:.3g}" for amount in amounts])
         ax.minorticks_off()
         name, delta = self.budget.symbol, f" (delta = {self.budget.slack:g})" if self.budget.is_approximate else ""
-        ax.set_xlabel(name + delta)
-        ax.set_ylabel("expected accuracy on new rows")
+        ax.set(xlabel=name + delta, ylabel="expected accuracy on new rows")
         ax.legend(fontsize="small", frameon=False)
         return [ax]
 
@@ -214,9 +210,7 @@ class LedgerDisplay(Display):
         ax.set_title(plain(f"{n} charge{'s'[: n != 1]}; {left}"), fontsize="medium", loc="left")
         self._name_charges(ax, n)
         delta = f" (delta up to {self.limit.slack:g})" if self.limit.is_approximate else ""
-        ax.set_ylabel(f"{self.limit.symbol} spent{delta}")
-        ax.set_xlim(0.0, n + 1.0)
-        ax.set_ylim(0.0, 1.08 * limit)
+        ax.set(ylabel=f"{self.limit.symbol} spent{delta}", xlim=(0.0, n + 1.0), ylim=(0.0, 1.08 * limit))
         return [ax]
 
     def _name_charges(self, ax: Any, n: int) -> None:

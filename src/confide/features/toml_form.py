@@ -26,9 +26,9 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     try:
         text = Path(path).read_text(encoding="utf-8-sig")  # editors of Windows begin a file with a mark
     except FileNotFoundError:
-        raise FileError(f"{path}: there is no such file; give the path of a schema in TOML.") from None
+        raise FileError(f"{path}: there is no such file; give the path of a file in TOML.") from None
     except UnicodeDecodeError:
-        raise FileError(f"{path}: is not text in UTF-8; give the path of a schema in TOML.") from None
+        raise FileError(f"{path}: is not text in UTF-8; give the path of a file in TOML.") from None
     except OSError as error:
         raise FileError(f"{path}: cannot be read ({error.strerror}).") from None
     try:

@@ -61,35 +61,28 @@ def points_to_confirm(
     """The sentences of the checklist. Each can be confirmed or not by the signer."""
     if guarantee.void is not None:
         return ()
-    rows = guarantee.max_rows_per_person
+    rows, facts = guarantee.max_rows_per_person, guarantee.circumstances
     of_person = "at most one row is" if rows == 1 else f"at most {rows:,} rows are"
-    persons = (
-        f"Of each person, {of_person} in the data."
-        if person_column is None
-        else f'All rows of one person, and no others, have the same value in the column "{person_column}".'
+    points = (
+        (not person_column, f"Of each person, {of_person} in the data."),
+        (person_column, f'All rows of one person, and no others, have the same value in the column "{person_column}".'),
+        (True, f"Bounds, categories, labels and parameters were written down without looking at the rows{apart}."),
+        (True, steps_sentence(() if facts is None else facts.learned_steps)),
+        (facts and not facts.labels_declared, "The labels were not declared. None of them points to a single person."),
+        (True, "Which rows are in the data, and how they were cleaned, was decided for each row by itself."),
+        (not ledger, "No other release was made from these rows, or somebody adds up what all of them cost."),
+        (ledger, "Every release from these rows is in the ledger, also those made with other tools and by other people."),
+        (has_prior, "The model used as a prior came from where the technical appendix says."),
+        (
+            True,
+            "The fit ran on a machine that outsiders can neither read nor time, with its operating system's random numbers.",
+        ),
+        (
+            True,
+            "Nothing else that was computed from the rows is released with the model: no score, count, log or fingerprint.",
+        ),
     )
-    releases = (
-        "No other release was made from these rows, or somebody adds up what all of them cost."
-        if ledger is None
-        else "Every release from these rows is in the ledger, also those made with other tools and by other people."
-    )
-    labels = (
-        ("The labels were not declared. None of them points to a single person.",)
-        if guarantee.circumstances is not None and not guarantee.circumstances.labels_declared
-        else ()
-    )
-    prior = ("The model used as a prior came from where the technical appendix says.",) if has_prior else ()
-    return (
-        persons,
-        f"Bounds, categories, labels and parameters were written down without looking at the rows{apart}.",
-        steps_sentence(() if guarantee.circumstances is None else guarantee.circumstances.learned_steps),
-        *labels,
-        "Which rows are in the data, and how they were cleaned, was decided for each row by itself.",
-        releases,
-        *prior,
-        "The fit ran on a machine that outsiders can neither read nor time, with its operating system's random numbers.",
-        "Nothing else that was computed from the rows is released with the model: no score, count, log or fingerprint.",
-    )
+    return tuple(sentence for is_one, sentence in points if is_one)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

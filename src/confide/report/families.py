@@ -11,12 +11,12 @@ import os
 import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from confide.accounting.ledger import Ledger
 from confide.accounting.records import DETAILS
+from confide.blocks import html_of, table, text
 from confide.errors import ParameterError, as_float, is_list, is_mapping, is_number
 from confide.estimators.linear_model import PrivateLinearModel, checksum_of_model
 from confide.estimators.loading import load
@@ -147,11 +147,7 @@ class Family:
 
     def to_html(self) -> str:
         """A table for a web page or a notebook."""
-        head = "".join(f"<th>{heading}</th>" for heading in HEADINGS)
-        body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in self.cells)
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        return f'<div class="confide-family">{table}{notes}</div>'
+        return f'<div class="confide-family">{html_of(table(HEADINGS, self.cells), *map(text, self.notes))}</div>'
 
     _repr_html_ = to_html
 

@@ -541,9 +541,13 @@ def _what_bars_are(units: str) -> str:
 
 def _without_intervals(released: ReleasedCoefficients, name: str = "Coefficients") -> Block:
     number = readable if released.units == "original" else "{:+.4f}".format
-    rows = [(one.name, one.unit, number(one.estimate), one.ratio) for one in released.coefficients]
-    heads = ("Column", "Unit", "Coefficient")
-    if not released.ratio:
-        return Block("coefficients", [row[:3] for row in rows], heads, name)
-    cells = [(*row[:3], "" if row[3] is None else readable(row[3])) for row in rows]
-    return Block("coefficients", cells, (*heads, released.ratio.capitalize()), name)
+    cells = [coefficient_cells(one, released.ratio, number) for one in released.coefficients]
+    return Block(
+        "coefficients", cells, ("Column", "Unit", "Coefficient", *filter(None, (released.ratio.capitalize(),))), name
+    )
+
+
+def coefficient_cells(one: ReleasedCoefficient, ratio: str, number: Callable[[float], str] = readable) -> tuple[str, ...]:
+    """Name, unit and value of a coefficient, and behind them its ratio, such as the odds ratio, if models have it."""
+    ratios = ("" if one.ratio is None else readable(one.ratio),) if ratio else ()
+    return (one.name, one.unit, number(one.estimate), *ratios)

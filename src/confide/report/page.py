@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from html import escape
 from importlib.resources import files
+from string import Template
 from typing import Any
 
 from confide._version import __version__
@@ -53,7 +54,6 @@ def css_string(text: str) -> str:
 
 
 _CLASSES = {"private": "promise", "caution": "caution", "void": "void"}
-_SIGNERS = ("Analyst", "Approved by")
 
 
 def report_page(model: Any, **given: Any) -> str:
@@ -89,8 +89,6 @@ def page_of(contents: Contents) -> str:
     facts = Section("Facts", contents.facts_box)
     sections = [contents.findings(), contents.accuracy, contents.confirmed]
     parts = [
-        f"<h1>{escape(contents.heading)}</h1>",
-        f'<p class="kind">{escape(contents.purpose)}</p>',
         _verdict(contents),
         f'<div class="top">{html_of_section(facts)}{html_of_section(contents.gain)}</div>',
         facts_as_html(contents.checksums, ' checksums" aria-label="Checksums, SHA-256'),
@@ -99,18 +97,19 @@ def page_of(contents: Contents) -> str:
         _sign(contents, "printed above" if are_first else "printed below"),
         "" if are_first else assumptions,
         _appendix(contents),
-        f"<footer>Made by confide {escape(__version__)} from the release and from public facts only.</footer>",
     ]
-    # The style sheet: light and dark screens, narrow ones, and paper.
-    style = files("confide.report").joinpath("style.css").read_text(encoding="utf-8")
+    words = {name: escape(getattr(contents, name)) for name in ("name", "heading", "purpose")}
     lines = running_lines(contents.model_name, contents.name, contents.sha256, contents.date)
+    content = "\n".join(filter(None, parts))
+    # The style sheet is for light and dark screens, narrow ones, and paper.
+    page = Template(_file("page.html"))
     return printable_lines(
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(contents.name)}: what was released</title><style>{style}{lines}</style></head>\n<body>\n<main>\n"
-        + "\n".join(filter(None, parts))
-        + "\n</main></body></html>\n"
+        page.substitute(words, style=_file("style.css"), lines=lines, content=content, version=escape(__version__))
     )
+
+
+def _file(name: str) -> str:
+    return files("confide.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def _verdict(contents: Contents) -> str:
@@ -128,27 +127,12 @@ def _sign(contents: Contents, place: str) -> str:
     if not contents.is_sound:
         told = f"<p>There is nothing to sign, as the verdict says. {check} says what was checked.</p>"
         return f"<section class=whole><h2>Verify</h2>\n{told}</section>"
-    heads = ("Name", "Role", "Date", "Signature")
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("<span>Who</span>", *heads))
-    rows = "".join(
-        f'<tr><th scope="row">{escape(who)}</th>'
-        + "".join(
-            f'<td data-name="{name}">{escape(contents.analyst) if (who, name) == ("Analyst", "Name") else ""}</td>'
-            for name in heads
-        )
-        + "</tr>"
-        for who in _SIGNERS
-    )
     signed = (
         f"Signed is the release of this file: {contents.model_name or contents.heading}, SHA-256 {contents.sha256[:16]}… "
         f"Its guarantee holds under assumptions 1 to {len(contents.guarantee.assumptions)}"
     )
-    return (
-        f"<section class=whole><h2>Verify and sign</h2>\n<p>To verify: {check} checks the file, recomputes its plan from "
-        "public facts, and says in words what it did and did not check. The checksums above bind this page to its files.</p>"
-        f'<p>{escape(signed)}<span class="screen"> of the technical appendix.</span><span class="paper"> {place}.</span></p>'
-        f'<table class="sign"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></section>'
-    )
+    words = {"check": check, "signed": escape(signed), "place": place, "analyst": escape(contents.analyst)}
+    return Template(_file("sign.html")).substitute(words).rstrip()
 
 
 def _appendix(contents: Contents) -> str:

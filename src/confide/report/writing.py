@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -15,7 +14,7 @@ from confide.accounting.ledger import Ledger
 from confide.errors import FileError, ParameterError
 from confide.estimators.linear_model import document_of_model
 from confide.features.toml_form import refuse_address
-from confide.files import check_output, document_text, new_file, write_text
+from confide.files import check_output, document_text, json_text, new_file, write_text
 from confide.parameters import checked_choice
 from confide.report.card import card_of, document_of_report
 from confide.report.contents import Contents, contents_of
@@ -124,9 +123,7 @@ def text_of(contents: Contents, kind: str) -> str:
     """The report as text, in every format but PDF."""
     if kind == "markdown":
         return card_of(contents)
-    return (
-        page_of(contents) if kind == "html" else json.dumps(document_of_report(contents), indent=2, allow_nan=False) + "\n"
-    )
+    return page_of(contents) if kind == "html" else json_text(document_of_report(contents))
 
 
 def write_contents(contents: Contents, path: str | os.PathLike[str], kind: str, *, overwrite: bool = False) -> None:
@@ -170,7 +167,7 @@ def write_bundle(
     if contents.schema is not None:
         parts["schema.toml"] = contents.schema.to_toml()
     if contents.ledger is not None:
-        parts["ledger.json"] = json.dumps(contents.ledger.to_dict(), indent=2, allow_nan=False) + "\n"
+        parts["ledger.json"] = json_text(contents.ledger.to_dict())
     deflated = zipfile.ZIP_DEFLATED
     with new_file(path, overwrite=overwrite) as unfinished, zipfile.ZipFile(unfinished, "w", deflated) as archive:
         for name, text in parts.items():

@@ -210,11 +210,8 @@ def _numbers(name: str, cells: Any, *, from_text: bool) -> tuple[Array, Any, Any
     if not values:
         return numbers, np.zeros(numbers.size, dtype=bool), np.zeros(numbers.size, dtype=bool)
     unreadable = np.array([number_in(value) is None for value in values] + [False])[positions]
-    commas = np.zeros(numbers.size, dtype=bool)
-    if any(isinstance(value, str) for value in values):
-        texts = pa.array([value if isinstance(value, str) else None for value in values], pa.string())
-        commas = np.append(read_texts(texts)[2], False)[positions] & unreadable
-    return numbers, unreadable, commas
+    texts = pa.array([value if isinstance(value, str) else None for value in values], pa.string())
+    return numbers, unreadable, np.append(read_texts(texts)[2], False)[positions] & unreadable
 
 
 # How many rows each person has, how persons are spelled, and how many rows repeat another row of the same person.

@@ -6,7 +6,9 @@ import csv
 import math
 import re
 from collections.abc import Mapping, Sequence
+from configparser import ConfigParser
 from dataclasses import dataclass
+from importlib import resources
 from typing import Any
 
 from confide.errors import ParameterError
@@ -190,28 +192,12 @@ def _levels(answer: str) -> list[Any]:
 
 # What the name of a column suggests to anybody, for example 0 to 120 for an age. A person confirms each guess.
 
-_USUAL_BOUNDS = {
-    "age": "0 120", "hour": "0 24", "hours per week": "0 100", "hours": "0 100", "minute": "0 60", "day": "1 31",
-    "weekday": "1 7", "month": "1 12", "year": "1900 2100", "percent": "0 100", "pct": "0 100", "percentage": "0 100",
-    "latitude": "-90 90", "longitude": "-180 180", "bmi": "10 70", "height": "50 250", "weight": "0 300",
-    "temperature": "-50 60",
-}  # fmt: skip
+_NAMES = ConfigParser(interpolation=None, delimiters=("=",))
+_NAMES.read_string(resources.files("confide.studies").joinpath("texts", "names.ini").read_text(encoding="utf-8"))
+_USUAL_BOUNDS = dict(_NAMES["bounds"])
 """Bounds for columns whose names have these words, as they are typed."""
-_IDENTIFIERS = {"id", "uuid", "guid", "key", "identifier", "ssn", "nhs", "index"}
-_PERSONS = {"person", "patient", "subject", "customer", "client", "user", "member", "household", "nr", "no", "number"}
-_TEXTS = {"name", "address", "email", "phone", "comment", "comments", "notes", "description", "text"}
-_CATEGORIES = {
-    "sex", "gender", "race", "ethnicity", "country", "region", "state", "education", "occupation", "job", "marital",
-    "marriage", "status", "type", "category", "group", "code", "class", "level", "workclass", "relationship",
-}  # fmt: skip
-_AMOUNTS = {
-    "amount", "amt", "balance", "bal", "income", "salary", "wage", "price", "cost", "charge", "charges", "fee", "sum",
-}  # fmt: skip
-"""Words of columns that hold money: numbers with a long right tail."""
-_FLAGS = {"is", "has", "was", "had"}
-_STATES = {"verified", "confirmed", "valid", "status", "flag", "known", "given", "provided", "available", "missing", "type"}
-"""Words that say something of a name, an address or a telephone, so that the column holds none."""
-_TARGETS = {"target", "label", "outcome", "y", "default", "defaulted", "churn", "churned", "response", "survived"}
+_KINDS = {kind: set(words.split()) for kind, words in _NAMES["kinds"].items()}
+"""Words of names, by what such columns hold."""
 
 
 def words_of(name: str) -> list[str]:
@@ -225,9 +211,9 @@ def guessed_answer(name: str, declared: DeclaredType | None = None) -> str:
     words = words_of(name)
     if declared == "boolean":
         return "false, true"
-    if declared == "other" or (_TEXTS & set(words) and not _says_whether(words)):
+    if declared == "other" or (_KINDS["texts"] & set(words) and not _says_whether(words)):
         return SKIP
-    if _IDENTIFIERS & set(words) or set(words) <= _PERSONS:
+    if _KINDS["identifiers"] & set(words) or set(words) <= _KINDS["persons"]:
         return SKIP
     named = [] if declared == "text" else [word for word in (" ".join(words), *words) if word in _USUAL_BOUNDS]
     return _USUAL_BOUNDS[named[0]] if named else ""
@@ -235,7 +221,7 @@ def guessed_answer(name: str, declared: DeclaredType | None = None) -> str:
 
 def _says_whether(words: list[str]) -> bool:
     """Whether a column probably says of each row that something holds, such as "Phone verified" or "has_address"."""
-    return bool(_STATES & set(words) or _FLAGS & set(words[:1]))
+    return bool(_KINDS["states"] & set(words) or _KINDS["flags"] & set(words[:1]))
 
 
 def series_of(name: str) -> tuple[str, ...]:
@@ -245,7 +231,7 @@ def series_of(name: str) -> tuple[str, ...]:
 
 def guessed_target(names: Sequence[str]) -> str:
     """The column that a model probably predicts: one whose name says so, or else the last one that is no identifier."""
-    named = [name for name in names if _TARGETS & set(words_of(name))]
+    named = [name for name in names if _KINDS["targets"] & set(words_of(name))]
     return (named or [name for name in names if guessed_answer(name) != SKIP] or list(names))[-1]
 
 
@@ -378,9 +364,9 @@ def _blank_column(name: str, declared: DeclaredType | None) -> ColumnDraft:
         return ColumnDraft(name, None, f"left out, because {reason}")
     if declared == "boolean":
         return ColumnDraft(name, {"categories": [False, True]}, "true or false, as the file declares")
-    if declared == "text" or _CATEGORIES & set(words) or _says_whether(words):
+    if declared == "text" or _KINDS["categories"] & set(words) or _says_whether(words):
         return ColumnDraft(name, {"categories": [BLANK], "other": True}, 'for example ["a", "b"]')
-    is_amount = bool(_AMOUNTS & set(words))
+    is_amount = bool(_KINDS["amounts"] & set(words))
     if declared != "number" and not is_amount and not guess:
         return ColumnDraft(name, BLANK)
     low, high = (guess or ("0 1000000" if is_amount else "0 1000")).split()

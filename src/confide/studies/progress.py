@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import FileError, StudyError
-from confide.files import sha256_of, write_text
+from confide.files import json_text, sha256_of, write_text
 from confide.studies.study import Study, changes, fingerprint
 
 # How far a study has come, in a file beside it. It holds public facts, checksums and released numbers, and nothing else.
@@ -95,7 +95,7 @@ class State:
     def write(self, path: Path) -> None:
         """Write the state in one step, in place of the earlier one."""
         document = {"kind": _KIND, "format_version": _VERSION, **asdict(self)}
-        write_text(path, json.dumps(document, indent=2, allow_nan=False) + "\n", overwrite=True)
+        write_text(path, json_text(document), overwrite=True)
 
     def with_result(self, step: str, *, result: Mapping[str, Any] | None = None, sha256: str | None = None) -> State:
         """The state with the result of a step, "fit" or "evaluation", that had begun."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from configparser import ConfigParser
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -161,23 +162,26 @@ _MOST_NAMES = 8
 
 Findings: TypeAlias = tuple[list[str], list[str]]
 """Sentences: for what a fit would refuse the table, and what deserves a look. Each says what was found, and what to do."""
-_Say: TypeAlias = Callable[[str], None]
+_Found: TypeAlias = Iterator[tuple[str, dict[str, Any]]]
+"""Names of findings in `findings.ini`, and what stands for the words in braces."""
+_SAID = ConfigParser(interpolation=None, delimiters=("=",))
+_SAID.read_string(files("confide.studies").joinpath("texts", "findings.ini").read_text(encoding="utf-8"))
 
 
 def findings_of(check: TableCheck) -> Findings:
     """All findings: those for which a fit would refuse the table, and the others."""
-    refused, noted = list[str](), list[str]()
-    for file in check.files:
-        _of_file(file, refused.append, noted.append)
-    if check.n_rows == 0 and not refused:
-        refused.append("There are no rows below the names of the columns.")
-    for column in check.counted if check.n_rows else ():
-        _of_column(column, refused.append, noted.append)
+    found = [finding for file in check.files for finding in _of_file(file)]
+    if check.n_rows == 0 and not any(name in _SAID["refused"] for name, _ in found):
+        found.append(("no_rows", {}))
+    found += [finding for column in check.counted if check.n_rows for finding in _of_column(column)]
     if check.persons is not None:
-        for name, sentence in _of_persons(check.persons, check.rows_per_person).items():
-            if check.persons[name]:
-                (noted if name in ("persons_above", "repeated_rows") else refused).append(sentence)
-    return refused, noted
+        found += _of_persons(check.persons, check.rows_per_person)
+    sentences: Findings = [], []
+    for name, facts in found:
+        is_noted = name in _SAID["noted"]
+        sentence = _SAID["noted" if is_noted else "refused"][name].replace("\n", " ")
+        sentences[is_noted].append(sentence.format(**facts))
+    return sentences
 
 
 def percent(count: int, of: int) -> str:
@@ -188,38 +192,28 @@ def percent(count: int, of: int) -> str:
     return "below 0.1%" if value < 0.1 else "above 99.9%" if value > 99.9 else f"{value:.1f}%"
 
 
-def _of_file(file: FileCheck, refuse: _Say, note: _Say) -> None:
-    name = file.path.name
-    if file.form is not None and not file.is_header and looks_like_data(file.present):
-        refuse(f"{name}: the first line looks like data. Put a line with the names of the columns first.")
-    elif not file.is_header:
-        refuse(
-            f"{name}: no column of the schema is in the first line, which may be data; so it is not shown. Put a line with "
-            f"the names of the columns first, or correct the names in the schema."
-        )
+def _of_file(file: FileCheck) -> _Found:
+    named = {"file": file.path.name}
+    if not file.is_header:
+        yield "data_first" if file.form is not None and looks_like_data(file.present) else "no_header", named
     else:
         for absent, meant in file.absent.items():
-            question = f' Did you mean "{meant}"?' if meant else ""
-            refuse(f'{name}: has no column "{absent}".{question} Correct the schema or the file.')
+            yield "absent", named | {"name": absent, "question": f' Did you mean "{meant}"?' if meant else ""}
         if file.repeated:
-            refuse(f"{name}: has more than one column of the name {listed(file.repeated)}.")
+            yield "repeated", named | {"names": listed(file.repeated)}
         extra = [other for other in file.extra if other.strip() and other not in file.absent.values()]
         if extra:
-            note(f"{name}: the schema does not describe {_first_of(extra)}; a fit leaves that out.")
+            yield "extra", named | {"names": _first_of(extra)}
     encoding = "UTF-8" if file.form is None else ENCODING_NAMES[file.form.encoding]
     if file.form is not None and file.form.separator not in (",", "\t"):
-        separator = SEPARATORS[file.form.separator]
-        note(f"{name}: {separator} stand between cells, and a fit reads them so.")
+        yield "separator", named | {"separator": SEPARATORS[file.form.separator]}
     if encoding != "UTF-8":
-        refuse(f"{name}: the text is in {encoding}, and a fit expects UTF-8. Write it anew in UTF-8.")
+        yield "encoding", named | {"encoding": encoding}
     if file.n_ragged:
-        refuse(
-            f"{name}: {file.n_ragged:,} rows have more or fewer cells than the first line has names. They are not "
-            f"counted here. Decimal commas, or text with separators that is not in quotes, are usual reasons."
-        )
+        yield "ragged", named | {"rows": file.n_ragged}
     explained = file.absent or file.repeated or file.n_ragged or encoding != "UTF-8"
     if file.refusal and not explained:
-        refuse(f"A fit refuses the file: {file.refusal}")
+        yield "other", {"refusal": file.refusal}
 
 
 def _first_of(names: Sequence[str]) -> str:
@@ -227,119 +221,70 @@ def _first_of(names: Sequence[str]) -> str:
     return listed(names[:_MOST_NAMES]) + (f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else "")
 
 
-def _of_column(column: ColumnCounts, refuse: _Say, note: _Say) -> None:
-    what = f'{"target" if column.is_target else "column"} "{column.name}"'
-    rows = column.rows
+def _of_column(column: ColumnCounts) -> _Found:
+    what = {"what": f'{"target" if column.is_target else "column"} "{column.name}"'}
+    part = partial(percent, of=column.rows)
     if column.decimal_commas:
-        refuse(
-            f"{what}: {percent(column.decimal_commas, rows)} of the cells are numbers with a decimal comma. Write them with "
-            f"a point: save the table anew from the spreadsheet, or with pandas.read_csv(..., decimal=',').to_csv(...)."
-        )
+        yield "commas", what | {"share": part(column.decimal_commas)}
     if others := column.unreadable - column.decimal_commas:
         kind = "numbers" if column.described.bounds is not None else "text, numbers or booleans"
-        refuse(
-            f"{what}: {percent(others, rows)} of the cells are not {kind} and not empty. Correct them, leave them empty, or "
-            f"describe the column as a category. Dates are not read: turn them into a number, such as days since a date."
-        )
+        yield "unreadable", what | {"share": part(others), "kind": kind}
     if column.infinite:
-        refuse(f"{what}: {percent(column.infinite, rows)} of the cells are infinite. Leave them empty.")
-    _of_missing(column, what, refuse, note)
+        yield "infinite", what | {"share": part(column.infinite)}
+    if column.missing:
+        words = f" or hold a word such as NA ({part(column.missing_words)}), which is a missing cell unless it is listed"
+        cells = f"{part(column.missing)} of the cells are empty{words if column.missing_words else ''}"
+        if name := _of_missing(column):
+            level = next(filter(_is_missing_word, column.described.labels), "")
+            yield name, what | {"cells": cells, "share": part(column.missing_words), "level": level}
     if column.is_target:
         if column.unlisted:
-            refuse(
-                f"{what}: {percent(column.unlisted, rows)} of the cells are none of the labels of the schema. Correct the "
-                f"labels, or leave these rows out by a rule that is public."
-            )
+            yield "labels", what | {"share": part(column.unlisted)}
     elif not column.as_described and not column.unreadable:
-        refuse(
-            f"{what}: no cell is as the schema describes it, so its weight would be noise alone. Correct the description or "
-            f"leave the column out."
-        )
+        yield "none_described", what
     elif column.unlisted:
-        note(_of_unlisted(column, what))
-    _of_codes(column, what, note)
-    if share(column.clipped, rows) > _LARGE_SHARE:
-        below, above = percent(column.below, rows), percent(column.above, rows)
-        note(
-            f"{what}: {percent(column.clipped, rows)} of the cells lie outside the bounds ({below} below, {above} above), "
-            f"and a fit clips them. Is the unit right?"
-        )
+        other = getattr(column.described, "other", False)
+        many = "many_others" if share(column.unlisted, column.rows) > _LARGE_SHARE else "others"
+        where = "share one level" if other is True else f'count as "{other}"'
+        yield "unlisted" if other is False else many, what | {"share": part(column.unlisted), "where": where}
+    if codes := column.likely_codes:
+        which = "a number" if len(codes) == 1 else f"{len(codes)} numbers"
+        shown = f" ({listed_codes(codes[:_MOST_NAMES])})" if column.remembers else ""
+        repeated = part(sum(column.outside[code] for code in codes))
+        yield "codes_of_target" if column.is_target else "codes", what | {"share": repeated, "which": which, "shown": shown}
+    if share(column.clipped, column.rows) > _LARGE_SHARE:
+        ends = {"below": part(column.below), "above": part(column.above)}
+        yield "clipped", what | {"share": part(column.clipped)} | ends
     unused = [str(level) for level, count in zip(column.described.labels, column.by_level, strict=False) if not count]
     if unused and column.as_described:
-        note(f"{what}: no row has {_first_of(unused)}. Is it spelled as in the table?")
+        yield "unused", what | {"levels": _first_of(unused)}
 
 
-def _of_missing(column: ColumnCounts, what: str, refuse: _Say, note: _Say) -> None:
-    if not column.missing:
-        return
-    described, words, part = column.described, column.missing_words, percent(column.missing_words, column.rows)
-    is_level = described.bounds is None
-    empty = f"{what}: {percent(column.missing, column.rows)} of the cells are empty."
-    if words:
-        empty = f"{empty[:-1]} or hold a word such as NA ({part}), which is a missing cell unless it is listed."
-    advice = "Declare missing = true or other = true."
-    if is_level and words and na_is_a_code([canonical_label(level) for level in column.described.labels]):
-        advice = 'If NA is a code like the listed ones (Namibia), list "NA" too. Declare missing = true only if it is none.'
-    elif words:
-        advice = "Declare missing = true; or, if such a word is a category, list it."
-    elif lost := [level for level in column.described.labels if canonical_label(level) in MISSING_WORDS]:
-        advice = (
-            f'Many programs take the listed "{lost[0]}" for an empty cell: write the file anew so that the level is kept. '
-            f"Declare missing = true only if these cells are empty in the original."
-        )
+def _of_missing(column: ColumnCounts) -> str:
+    """Which finding missing cells are; empty if they are as described."""
+    described, has_words = column.described, column.missing_words > 0
     if isinstance(described, Target):
-        refuse(f"{empty} Give only rows whose target is known.")
-    elif described.is_number and not described.missing:
-        refuse(f"{empty} Declare missing = true, or fill them in by a rule that does not depend on the data.")
-    elif not described.is_number and not (described.missing or described.other):
-        refuse(f"{empty} {advice}")
-    elif is_level and words:
-        note(f"{what}: {part} of the cells hold a word such as NA and are missing. If it is a category, list it.")
+        return "missing_target"
+    if described.is_number:
+        return "" if described.missing else "missing_number"
+    if described.missing or described.other:
+        return "words" if has_words else ""
+    if has_words:
+        return "missing_code" if na_is_a_code([canonical_label(level) for level in described.labels]) else "missing_word"
+    return "missing_listed" if any(map(_is_missing_word, described.labels)) else "missing_level"
 
 
-def _of_codes(column: ColumnCounts, what: str, note: _Say) -> None:
-    codes = column.likely_codes
-    if not codes:
-        return
-    shown = f" ({listed_codes(codes[:_MOST_NAMES])})" if column.remembers else ""
-    part = percent(sum(column.outside[code] for code in codes), column.rows)
-    remedy = "Leave such rows out by a rule that is public."
-    if not column.is_target:
-        remedy = "If the codebook says so, declare them, as in missing = [999, -9]; otherwise a fit clips them to the bound."
-    which = "a number" if len(codes) == 1 else f"{len(codes)} numbers"
-    note(f"{what}: {part} of the cells repeat {which} outside the bounds, as codes for missing cells do{shown}. {remedy}")
+def _is_missing_word(level: object) -> bool:
+    """Whether many programs take this level for an empty cell."""
+    return canonical_label(level) in MISSING_WORDS
 
 
-def _of_unlisted(column: ColumnCounts, what: str) -> str:
-    cells = f"{what}: {percent(column.unlisted, column.rows)} of the cells hold no listed category"
-    other = getattr(column.described, "other", False)
-    if other is False:
-        return f"{cells}, so they have no effect at all. Declare other = true."
-    where = "share one level" if other is True else f'count as "{other}"'
-    question = (
-        " Are frequent ones forgotten? Where they are too many to list, `confide bounds --levels` finds them, at a price."
-        if share(column.unlisted, column.rows) > _LARGE_SHARE
-        else ""
-    )
-    return f"{cells}; they {where}.{question}"
-
-
-def _of_persons(persons: dict[str, int], most: int) -> dict[str, str]:
-    """What is to be said of persons where there are some, by the name of their count."""
-    n, several = {name: f"{count:,}" for name, count in persons.items()}, "s" if most > 1 else ""
-    return {
-        "rows_without_person": f"{n['rows_without_person']} rows name no person; a fit refuses them.",
-        "rounded_rows": f"{n['rounded_rows']} rows name a person by a floating-point number so large that its type rounds "
-        f"it. Write identifiers as integers or as text.",
-        "respelled": f"{n['respelled']} of {n['persons']} identifiers of persons are another one in another spelling, as 7, "
-        f"7.0 and 007 are, or A1 and a1. Write each person in one way in all files; different persons need identifiers that "
-        f"differ in more than spelling.",
-        "persons_above": f"{n['persons_above']} of {n['persons']} persons have more than {most} "
-        f"row{several}; a fit leaves out {n['rows_above']} rows, drawn at random. The largest number of rows of one person "
-        f"is {n['most_rows']}; choose --max-rows-per-person by what is publicly known, not by this number.",
-        "repeated_rows": f"{n['repeated_rows']} rows repeat another row of the same person in every described column. Were "
-        f"rows copied?",
-    }
+def _of_persons(persons: dict[str, int], most: int) -> _Found:
+    """What is to be said of persons, by the name of their count."""
+    numbers = {name: f"{count:,}" for name, count in persons.items()} | {"most": f"{most} row{'s'[: most > 1]}"}
+    for name in ("rows_without_person", "rounded_rows", "respelled", "persons_above", "repeated_rows"):
+        if persons[name]:
+            yield name, numbers
 
 
 # The check of a table as JSON for programs, and as a page for its curator. Both say that they are not for release.

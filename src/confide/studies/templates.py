@@ -9,12 +9,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from string import Template
 from typing import Any
 
 from confide.errors import FileError
 from confide.features.canonical_labels import BLANK
 from confide.features.toml_form import refuse_address, toml_key, toml_value
 from confide.files import check_output, write_text
+from confide.known_words import printable_line
 from confide.studies.drafts import SchemaDraft, StudyDraft
 
 
@@ -29,7 +31,7 @@ def text_of(name: str) -> str:
 def schema_text(draft: SchemaDraft) -> str:
     """The text of the file, which reads as the schema when every blank is filled in."""
     introduction = text_of("schema_from_rows.txt" if draft.from_rows else "schema_filled.txt")
-    introduction = introduction.format(file=_printable(draft.from_rows))
+    introduction = introduction.format(file=printable_line(draft.from_rows))
     lines = [
         introduction + (text_of("schema_blank.txt").format(blank=BLANK) if draft.n_blank else ""),
         '# What is predicted: two labels; or classes = ["a", "b", "c"]; or a number, low = 0, high = 20000, unit = "USD".\n'
@@ -41,17 +43,12 @@ def schema_text(draft: SchemaDraft) -> str:
     columns, left_out = ["[columns]"], []
     for column in draft.columns:
         if column.description is None:
-            left_out.append(f"# {_printable(column.name)}: {column.note or 'left out'}")
+            left_out.append(f"# {printable_line(column.name)}: {column.note or 'left out'}")
         else:
-            note = f"  # {_printable(column.note)}" if column.note else ""
+            note = f"  # {printable_line(column.note)}" if column.note else ""
             columns.append(f"{toml_key(column.name)} = {toml_value(column.description)}{note}")
     lines += ["\n".join(texts) for texts in (columns, left_out) if texts]
     return "\n\n".join(line.rstrip("\n") for line in lines) + "\n"
-
-
-def _printable(text: str) -> str:
-    """Text that cannot end a comment: a line break in a name would begin a line of TOML or Python."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 # The text of a study file: everything that a colleague needs to repeat the study, in TOML.
@@ -128,49 +125,24 @@ class Step:
     spends: bool = False
 
 
+_SPENDING = ("The fit", "The model and its report")
+"""The steps that use rows and spend budget."""
+
+
 def steps_of(schema: SchemaDraft, study: StudyDraft) -> tuple[Step, ...]:
     """The steps in order: those that read no row, then those that do. They expect the variable `folder`."""
     n_rows = f"{study.n_rows}  # about how many rows there are: a public guess, for the plan alone"
     if study.n_rows_bounds is not None:
         n_rows = "None  # the number of rows is private; the model knows its bounds"
-    return (
-        Step(
-            "The schema",
-            f"`{study.schema}` says what is publicly known of the columns. It is refused while something in it is still to "
-            f"be filled in.",
-            f"schema = confide.Schema.from_toml(folder / {_text(study.schema)})\nprint(schema)",
-        ),
-        Step(
-            "The plan",
-            "What a fit would cost, and how much noise it would add. It reads no row and spends nothing, so change the "
-            "budget or the columns and plan again, as often as you like.",
-            _model_code(schema, study) + f"\nn_rows = {n_rows}\nprint(model.plan(n_rows))",
-        ),
-        Step(
-            "A preview on simulated rows",
-            "Two public guesses, the error without privacy and the share of the second label, lead to a forecast of the "
-            "error with privacy. Take the guesses from the literature, not from the rows.",
-            "if len(schema.target.labels) == 2:\n"
-            "    forecast = confide.planning.simulate(model, n_rows, error=0.2, positive_rate=0.3)\n"
-            '    print("If a model without privacy erred by 0.20, and the rarer label had a share of 0.30")\n'
-            '    print("(both are guesses: put yours here), this one")\n'
-            '    print(f"would err by {forecast.error:.3f}, probably by {forecast.low:.3f} to {forecast.high:.3f}.")',
-        ),
-        Step(
-            "The fit",
-            f"This spends the budget. The ledger must exist: `{ledger_command(study)}`, once for each body of data.",
-            f"model.set_params(ledger=confide.Ledger(folder / {_text(study.ledger)}))\n"
-            f"model.fit(confide.open_rows(folder / {_text(study.data)}, schema))\n"
-            "print(model.guarantee_.statement())",
-            spends=True,
-        ),
-        Step(
-            "The model and its report",
-            "Both are made from the release and from public facts alone. Files that exist are not replaced.",
-            'model.save(folder / "model.json")\nconfide.report.write_report(model, folder / "report.html")',
-            spends=True,
-        ),
-    )
+    words = {"schema": study.schema, "n_rows": n_rows, "ledger_command": ledger_command(study)}
+    words |= {f"{name}_file": _text(getattr(study, name)) for name in ("schema", "ledger", "data")}
+    words["model"] = _model_code(schema, study)
+    steps = []
+    for part in text_of("steps.txt").split("## ")[1:]:
+        title, text, code = part.rstrip("\n").split("\n\n", 2)
+        text, code = (Template(lines).substitute(words) for lines in (text, code))
+        steps.append(Step(title, text, code, spends=title in _SPENDING))
+    return tuple(steps)
 
 
 def _model_code(schema: SchemaDraft, study: StudyDraft) -> str:
@@ -201,7 +173,7 @@ def script_text(study: StudyDraft, steps: Sequence[Step]) -> str:
     """The text of `study.py`."""
     free = [f"# {step.title}.\n{step.code}\n" for step in steps if not step.spends]
     spending = [f"    # {step.title}.\n{textwrap.indent(step.code, '    ')}\n" for step in steps if step.spends]
-    beginning = text_of("script.txt").format(name=_printable(study.name))
+    beginning = text_of("script.txt").format(name=printable_line(study.name))
     return "\n".join([beginning, *free, 'if "--fit" in sys.argv[1:]:', *spending])
 
 
