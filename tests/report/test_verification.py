@@ -65,6 +65,9 @@ KINDS = {
     "sums and a form": lambda: Ridge(1.0, target_bound=1.0, penalty=FORM).fit(numbers()[0], numbers()[0][:, 0]),
     "strengths by names": lambda: named(penalty={"b": 3.0}),
     "smooth": lambda: LogisticRegression(1.0, schema=schema(), penalty={"work": "smooth", "age": 3.0}).fit(*people()),
+    "smooth beside random features": lambda: AdditiveClassifier(
+        ApproxDP(1.0, 1e-6), schema=schema(), penalty="smooth", interactions="all"
+    ).fit(*people()),
     "sparse": lambda: LogisticRegression(1.0, schema=schema(), l1_ratio=0.5).fit(*people()),
     "sparse gradients": lambda: LogisticRegression(ZCDP(0.1), schema=schema(), l1_ratio=0.5).fit(*people()),
 }

@@ -384,7 +384,11 @@ def _is_bounded_as_planned(model: Any, plan: AnyPlan) -> bool:
         planned = encoder.row_bound
     if form is None:
         return bool(released.scoring.row_bound == planned)
-    own, norm = released.scoring.row_bound if released.encoder is None else released.encoder.row_bound, planned.l2_norm
+    if encoder is not None and encoder.appended is not None:
+        # Rows with random features are never shortened in the norm of the form.
+        whole, longest = encoder.appended, form.longest(encoder.row_bound)
+        return bool(released.scoring.row_bound == whole.row_bound and planned == whole.bound_for(longest))
+    own, norm = released.scoring.row_bound if encoder is None else encoder.row_bound, planned.l2_norm
     expected = own if planned == own or norm >= form.longest(own) else ShortenedInNorm(own, form, norm)
     return bool(released.scoring.row_bound == expected)
 
