@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pandas as pd
 
+from confide import AdditiveClassifier, Schema
 from confide.effects.effects import Effect
 from confide.estimators.released import effects_of
 from confide.report.findings import effect_drawings
@@ -52,3 +54,14 @@ def test_the_page_follows_the_colours_of_the_screen():
     assert "prefers-color-scheme: dark" in page
     assert not re.search(r'(fill|stroke)="#', page)
     assert "outer one for all values of a column together" in page
+
+
+def test_the_page_says_what_a_point_beside_a_curve_is():
+    """Where the schema has atoms, and only there."""
+    columns = {"gain": {"low": 0, "high": 100, "atoms": [50]}, "sex": {"categories": ["f", "m"]}}
+    rows = pd.DataFrame({"gain": [0.0, 50.0] * 100, "sex": ["f", "m"] * 100})
+    words = "A point beside a curve is the effect of exactly this number"
+    for atoms in ([50], []):
+        schema = Schema(columns | {"gain": columns["gain"] | {"atoms": atoms}})
+        fitted = AdditiveClassifier(1.0, schema=schema, knots=3, classes=["n", "p"]).fit(rows, ["n", "p"] * 100)
+        assert (words in report_page(fitted)) == bool(atoms)

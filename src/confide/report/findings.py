@@ -437,6 +437,8 @@ def _words_of_effects(model: Any, effects: Any, shown: Sequence[Effect], level: 
             "No part of the budget was used for intervals, so there are no bands. The noise alone may make effects of this "
             "size, above all for levels and stretches that few rows have."
         )
+    if any(effect.atoms for effect in shown):
+        sentences.append("A point beside a curve is the effect of exactly this number, an atom, which many rows share.")
     if any(len(effect.columns) > 2 for effect in shown):
         sentences.append("What three or more columns add together is not drawn.")
     if effects.shortens_rows:
