@@ -46,7 +46,9 @@ def plan_of(budget: Any, mechanism: str, alpha: float, d: int, n: int) -> Any:
     training = MECHANISMS[name].plan(plan.problem, pure)
     moments = Moments.plan(training, share_of(budget, SHARE))
     training = replace(training, event=plan.event)
-    return replace(training, intervals=IntervalsPlan.of(SHARE, training, moments, plan.intervals.usual_row_norm))
+    return replace(
+        training, intervals=IntervalsPlan.of(SHARE, training, moments, plan.intervals.usual_row_norm, plan.intervals.design)
+    )
 
 
 def widths(

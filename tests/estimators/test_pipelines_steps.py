@@ -9,8 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from confide import BallBound, InputError
-from confide.estimators.pipelines import LogisticHingeClassifier, MappedRows, RowsWithinBound
-from confide.features.fourier import FourierMap
+from confide.estimators.pipelines import LogisticHingeClassifier, RowsWithinBound
 
 ROWS = np.array([[3.0, 4.0], [0.3, 0.4]])
 
@@ -26,13 +25,6 @@ def test_rows_are_scaled_down_to_the_bound():
         step.transform(ROWS[:, :1])
     with pytest.raises(InputError, match="NaN"):
         step.transform(np.full((1, 2), np.nan))
-
-
-def test_rows_are_mapped():
-    fourier = FourierMap(2, 6)
-    step = MappedRows(fourier).fit(ROWS)
-    check_is_fitted(step)
-    np.testing.assert_array_equal(step.transform(ROWS), fourier.transform(ROWS))
 
 
 def test_probabilities_of_the_logistic_hinge():

@@ -32,12 +32,12 @@ def test_without_sampling_the_interval_is_fiellers():
 
 def test_the_noise_in_a_public_total_is_taken_out():
     """Of all cells the sum has no noise, and that of half of them has half the variance."""
-    public = NoisyTable.of(np.array([40.0, 61.0, 3.0, 0.0]), (2, 2), 5.0, 100, 0.95)
+    public = NoisyTable.of(np.array([40.0, 61.0, 3.0, 0.0]), (2, 2), 5.0, 100, 0.95, 0.0)
     assert public.counts.sum() == pytest.approx(100.0)
     assert public.product_of_noise(np.ones((2, 2)), np.ones((2, 2))) == 0.0
     half = np.array([[1.0, 1.0], [0.0, 0.0]])
     assert public.product_of_noise(half, half) == pytest.approx(25.0)
-    private = NoisyTable.of(np.array([40.0, 61.0, 3.0, 0.0]), (2, 2), 5.0, None, 0.95)
+    private = NoisyTable.of(np.array([40.0, 61.0, 3.0, 0.0]), (2, 2), 5.0, None, 0.95, 0.0)
     assert private.product_of_noise(half, half) == pytest.approx(50.0)
     assert private.counts.sum() == 104.0
 

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import special
+from scipy import stats
 from scipy.special import betaincinv, ndtri
 
 from confide.array_types import Array
@@ -84,15 +84,11 @@ class Separation:
     @property
     def rho(self) -> float:
         """The least rho of zero-concentrated privacy that allows such an event, at least 0."""
-        p, q = self.low, self.high
-        if p <= q:
+        if self.low <= self.high:
             return 0.0
-        epsilon = 0.0
-        for one, other in ((p, q), (1.0 - q, 1.0 - p)):
-            with np.errstate(divide="ignore", over="ignore"):
-                logs = np.logaddexp(_log_moment(one, other), _log_moment(1.0 - one, 1.0 - other))
-            epsilon = max(epsilon, float((logs / (_ORDERS - 1.0) / _ORDERS).max()))
-        return epsilon
+        laws = np.array([[self.low, 1.0 - self.low], [self.high, 1.0 - self.high]])
+        logs = np.log(np.maximum(laws, 1e-300))
+        return rho_of(laws[0], laws[1], logs[0] - logs[1])
 
     @property
     def mu(self) -> float:
@@ -111,11 +107,22 @@ def currency(budget: Budget) -> str:
     return f"{budget.symbol} at delta {budget.slack:g}" if budget.is_approximate else budget.symbol
 
 
-def _log_moment(p: float, q: float) -> Any:
-    """Logarithm of p^a q^(1 - a) for each order a."""
-    if p <= 0.0:
-        return np.full(_ORDERS.shape, -np.inf)
-    return _ORDERS * math.log(p) - (_ORDERS - 1.0) * math.log(max(q, 1e-300))
+def rho_of(first: Array, second: Array, losses: Array) -> float:
+    """The rho of zero-concentrated privacy that two laws on the same points need, over orders from 1.001 to 31.
+
+    Parameters
+    ----------
+    first, second : (n,) probabilities of the points
+    losses : (n,) logarithms of the first over the second
+    """
+    rho = 0.0
+    for chances, ratios in ((first, losses), (second, -losses)):
+        kept = chances > 0.0
+        logs = np.log(chances[kept]) + (_ORDERS[:, None] - 1.0) * ratios[kept]
+        top = logs.max(axis=1)
+        divergences = (top + np.log(np.exp(logs - top[:, None]).sum(axis=1))) / (_ORDERS - 1.0)
+        rho = max(rho, float((divergences / _ORDERS).max()))
+    return rho
 
 
 # What an attack found, as a frozen value: for people, as JSON, and as a picture.
@@ -204,10 +211,6 @@ class AuditResult:
         """The largest part of the noise at which this audit would have refuted the claim with probability 0.9, if known."""
         return max((factor for factor, power in self.power if power >= LIKELY), default=None)
 
-    def power_at(self, factor: float) -> float | None:
-        """The estimated probability of a refutation if the noise were this part of what it is; None if it is not known."""
-        return dict(self.power).get(factor)
-
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
         return {
@@ -249,7 +252,7 @@ class AuditResult:
             f"The same attack on two samples from one data set shows {self.control:.3f}, {control}.",
         ]
         if not self.refuted and self.power:
-            visible, power = self.visible_noise, self.power_at(0.8)
+            visible, power = self.visible_noise, dict(self.power).get(0.8)
             seen = "So many releases would hardly ever refute the claim, even with a fifth of the noise: take more of them"
             if visible is not None:
                 smaller = f"Noise {100 * (1 - visible):.0f}% smaller than it is"
@@ -283,9 +286,8 @@ class AuditResult:
         ax.plot(x, allowed, color="0.4", linestyle="--", label="most that the claim allows")
         ax.plot(self.false_alarms, self.detections, color=BLUE, label="counted releases")
         ax.plot([self.separation.high], [self.separation.low], "o", color=ORANGE, label="bounds of the event")
-        ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
-        ax.set_xlabel("share beyond the threshold, second data set")
-        ax.set_ylabel("share beyond the threshold, first data set")
+        where = "share beyond the threshold,"
+        ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), xlabel=f"{where} second data set", ylabel=f"{where} first data set")
         ax.set_title(f"{self.name}: {'refuted' if self.refuted else 'not refuted'}", loc="left", fontsize="medium")
         ax.legend(loc="lower right", frameon=False, fontsize="small")
         return ax
@@ -503,7 +505,7 @@ def _powers(event: partial[Any], first: Array, second: Array, n_learned: int) ->
             return chances[factor]
         # What the releases would be if their noise were this part of what it is: both sides drawn towards their means.
         shrunk = [mean + factor * (side - mean) for mean, side in zip(means, (first, second), strict=True)]
-        quantiles = [_quantiles(levels, n, hits / n) for hits in event(*shrunk, n_learned)[1]]
+        quantiles = [stats.binom.ppf(levels, n, hits / n) for hits in event(*shrunk, n_learned)[1]]
         budget, confidence = event.keywords["budget"], event.keywords["confidence"]
         highs, refuted = upper_bound(quantiles[1], n, confidence).tolist(), 0
         for low, times in zip(*np.unique(lower_bound(quantiles[0], n, confidence), return_counts=True), strict=True):
@@ -519,10 +521,3 @@ def _powers(event: partial[Any], first: Array, second: Array, n_learned: int) ->
         low, high = (low, middle) if power(_FACTORS[middle]) >= LIKELY else (middle + 1, high)
     power(_FACTORS[low])
     return tuple(sorted(chances.items(), reverse=True))
-
-
-def _quantiles(levels: Array, n: int, p: float) -> Array:
-    """Quantiles of the binomial law."""
-    if not 0.0 < p < 1.0:
-        return np.full(levels.shape, p * n)
-    return np.asarray(np.clip(np.ceil(special.bdtrik(levels, n, p)), 0, n))

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from confide.array_types import Array
-from confide.audit.attacks import amount_shown, claim_of, currency
+from confide.audit.attacks import amount_shown, claim_of, currency, rho_of
 from confide.audit.releases import arguments_of, unfitted
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
@@ -207,7 +207,6 @@ _POINTS = {1: 4001, 2: 201}
 """Points along each axis, by the number of weights."""
 _DEPTH = 40.0
 """The grid reaches to where the density is exp(-40) of its largest value."""
-_ORDERS = 1.0 + np.geomspace(1e-2, 30.0, 40)
 _LARGEST_ERROR = 0.01
 
 
@@ -254,15 +253,8 @@ class ExactResult:
 
     @property
     def rho(self) -> float:
-        """The rho of zero-concentrated privacy that this pair needs, over orders from 1.01 to 31."""
-        epsilon = 0.0
-        for one, losses in ((self.first, self.losses), (self.second, -self.losses)):
-            kept = one > 0.0
-            logs = np.log(one[kept])[None] + (_ORDERS[:, None] - 1.0) * losses[kept][None]
-            top = logs.max(axis=1)
-            divergences = (top + np.log(np.exp(logs - top[:, None]).sum(axis=1))) / (_ORDERS - 1.0)
-            epsilon = max(epsilon, float((divergences / _ORDERS).max()))
-        return epsilon
+        """The rho of zero-concentrated privacy that this pair needs."""
+        return rho_of(self.first, self.second, self.losses)
 
     @property
     def shown(self) -> float:

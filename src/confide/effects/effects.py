@@ -248,11 +248,7 @@ def decomposition(encoder: Encoder, weights: Array, appended: Any = None) -> tup
 
 
 def _parts_by_columns(
-    encoder: Encoder,
-    points: dict[str, Points],
-    weights: Array,
-    constant: Array,
-    part_of: Callable[[str, bool, Array, int], Array],
+    encoder: Encoder, points: dict[str, Points], weights: Array, constant: Array, part_of: Callable[..., Array]
 ) -> tuple[Array, dict[tuple[str, ...], Array]]:
     """A score as the sum of a constant and of a part for each set of columns, those of single columns first.
 
@@ -692,12 +688,12 @@ class Effects:
         estimate = float(mixture @ term.effects[:, score])
         outcome = self.outcome if label is None else f"{self.unit} of class {label}"
         unit = getattr(term.points[0].column, "unit", None)
-        if self.released.evidence is None:
-            return Contrast(estimate, None, None, None, column, first, second, level, outcome, unit)
-        weights_of = next(effect_map.effects for effect_map in self._maps if effect_map.columns == (column,))
-        errors = self._errors_of((mixture @ weights_of)[None])[score]
-        middle, margin = self._sign * float(errors.estimates[0]), float(errors.margins(level)[0])
-        known = (middle - margin, middle + margin, float(errors.total_error[0]))
+        known: tuple[float | None, float | None, float | None] = (None, None, None)
+        if self.released.evidence is not None:
+            weights_of = next(effect_map.effects for effect_map in self._maps if effect_map.columns == (column,))
+            errors = self._errors_of((mixture @ weights_of)[None])[score]
+            middle, margin = self._sign * float(errors.estimates[0]), float(errors.margins(level)[0])
+            known = (middle - margin, middle + margin, float(errors.total_error[0]))
         return Contrast(estimate, *known, column, first, second, level, outcome, unit)
 
     def check_label(self, label: Any) -> int:

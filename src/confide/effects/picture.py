@@ -157,10 +157,8 @@ def pyplot_for(what: str) -> Any:
 def axes_for(what: str, ax: Any, size: tuple[float, float]) -> Any:
     """The axes to draw on: those that were given, or those of a new figure of this size in inches."""
     plt = pyplot_for(what)
-    if checked_axes("ax", ax) is not None:
-        return tidied(ax)
-    figure = plt.figure(figsize=size, layout="constrained")
-    return tidied(figure.add_subplot())
+    given = checked_axes("ax", ax)
+    return tidied(plt.figure(figsize=size, layout="constrained").add_subplot() if given is None else given)
 
 
 def tidied(ax: Any) -> Any:

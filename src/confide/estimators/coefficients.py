@@ -41,7 +41,7 @@ from confide.inference.intervals import (
     ends_of_scores,
     of_all_scores,
 )
-from confide.inference.table import CoefficientTable, NamedUnit, checked_method, margins_of_family
+from confide.inference.table import CoefficientTable, NamedUnit, margins_of_family
 from confide.known_words import listed, listed_unknown
 from confide.models.model import Link
 from confide.training.settings import ScoreLoss
@@ -218,28 +218,21 @@ class CoefficientIntervals:
         ParameterError
             As in `conf_int`; if `units` is unknown, or "original" without a schema; if `adjust` is unknown or not available.
         """
-        if adjust is not None:
-            checked_method(adjust)
         if self._interest is None:
             self._refuse_single_weights()
-        sign, outcome = self._shown_outcome()
-        number = None if outcome or self._encoder is None else self._encoder.schema.target
-        shown_number = "" if number is None else with_unit(number.column, number.unit and f"in {number.unit}")
         shown = checked_units(units, self._encoder)
+        facts: dict[str, Any] = {"shown_units": shown, "ratio": ratio_of_scores(self)}
         if self._interest is not None:
             if self._encoder is not None and shown == "encoded":
                 raise ParameterError(
                     "intervals for interest are in units of the table: leave units out, or give 'original'."
                 )
             named = [NamedUnit(one.name, one.unit, one.columns, one.span) for one in self._interest.combinations]
-            facts = {"shown_units": shown, "ratio": ratio_of_scores(self)}
             return self._table_of_interest(self.uncertainty(target), named, level, adjust, **facts)
         target = _USUAL_TARGET if target is None else checked_target(target)
         named, combinations = self._combinations(shown)
-        if shown == "encoded" and adjust is None:
-            known = self.uncertainty(target)
-        else:
-            known = self._errors_of_all(combinations, target)
+        is_alone = shown == "encoded" and adjust is None
+        known = self.uncertainty(target) if is_alone else self._errors_of_all(combinations, target)
         if self._n_scores > 1:
             named = [
                 replace(coefficient, name=f"{label}: {coefficient.name}")
@@ -247,48 +240,32 @@ class CoefficientIntervals:
                 for coefficient in named
             ]
         evidence = self._known_evidence()
-        return CoefficientTable.of(
-            known,
-            units=named,
-            level=level,
-            sign=sign,
-            adjust=adjust,
-            target=target,
-            shown_units=shown,
-            ratio=ratio_of_scores(self),
-            shortens_rows=self._encoder is not None and self._row_bound != self._encoder.row_bound,
-            model=type(self).__name__,
-            outcome=outcome,
-            alpha=self.alpha_,
-            guarantee=self.guarantee_,
-            predicted=shown_number,
-            assumes_equal_variance=evidence.equal_variance,
-            design=evidence.design,
-            is_centred=self._n_scores > 1 and not evidence.separable,
-        )
+        facts |= {
+            "target": target,
+            "shortens_rows": self._encoder is not None and self._row_bound != self._encoder.row_bound,
+            "assumes_equal_variance": evidence.equal_variance,
+            "design": evidence.design,
+            "is_centred": self._n_scores > 1 and not evidence.separable,
+        }
+        return self._table(known, named, level, adjust, **facts)
 
     def _table_of_interest(
         self, known: Uncertainty, named: list[NamedUnit], level: float, adjust: str | None, **facts: Any
     ) -> CoefficientTable:
         """A table of the columns of interest."""
         assert self._interest is not None  # noqa: S101 - the caller asks
+        facts |= {"design": self._interest.facts.design, "supposed": supposed_of(self._interest), "is_of_interest": True}
+        return self._table(known, named, level, adjust, target="unregularised", **facts)
+
+    def _table(
+        self, known: Uncertainty, named: list[NamedUnit], level: float, adjust: str | None, **facts: Any
+    ) -> CoefficientTable:
+        """A table with the public facts of this model."""
         sign, outcome = self._shown_outcome()
-        return CoefficientTable.of(
-            known,
-            units=named,
-            level=level,
-            sign=sign,
-            adjust=adjust,
-            model=type(self).__name__,
-            outcome=outcome,
-            alpha=self.alpha_,
-            guarantee=self.guarantee_,
-            design=self._interest.facts.design,
-            supposed=supposed_of(self._interest),
-            is_of_interest=True,
-            target="unregularised",
-            **facts,
-        )
+        number = None if outcome or self._encoder is None else self._encoder.schema.target
+        facts["predicted"] = "" if number is None else with_unit(number.column, number.unit and f"in {number.unit}")
+        facts |= {"model": type(self).__name__, "outcome": outcome, "alpha": self.alpha_, "guarantee": self.guarantee_}
+        return CoefficientTable.of(known, named, level, sign, adjust, **facts)
 
     def average_risk_differences(self, level: float = 0.95, *, adjust: str | None = None) -> CoefficientTable:
         """Make a table of differences of risks for the columns of `interest`, standardised over the rows, with intervals.
@@ -327,8 +304,6 @@ class CoefficientIntervals:
                 "nothing was released for differences of risks: set interest and risk_differences=True, and fit again. "
                 "summary().risk_differences(baseline) has them for a person whose risk you state."
             )
-        if adjust is not None:
-            checked_method(adjust)
         named = [NamedUnit(one.name, one.unit, one.columns) for one in self._interest.combinations]
         errors, facts = uncertainty_of_risks(self._interest), {"shown_units": "original", "quantity": "risk differences"}
         table = self._table_of_interest(errors, named, level, adjust, **facts)
@@ -590,19 +565,9 @@ def _of_column(name: str, encoder: Encoder) -> list[Combination]:
             continue
         places = np.flatnonzero(row).tolist()
         factors = tuple((-1 if place == encoder.n_features else place, float(row[place])) for place in places)
-        named.append(
-            Combination(
-                unit.name,
-                unit.unit,
-                unit.columns,
-                float(unit.span),
-                factors,
-                has_levels,
-                *_usual(factors, n_levels if has_levels else 0),
-                own,
-                base,
-            )
-        )
+        usual = _usual(factors, n_levels if has_levels else 0)
+        span = float(unit.span)
+        named.append(Combination(unit.name, unit.unit, unit.columns, span, factors, has_levels, *usual, own, base))
     return named
 
 

@@ -50,7 +50,7 @@ from confide.intake.rows import GivenRows, checked_input
 from confide.intake.specification import RowSpecification
 from confide.intake.targets import Classes
 from confide.known_words import suggestion
-from confide.models.model import ReleasedModel, ShownClass, predicted_number
+from confide.models.model import ShownClass, predicted_number
 from confide.parameters import checked
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.noise import Entropy
@@ -174,22 +174,13 @@ def specification_of(model: PrivateLinearModel, scorer: Scorer, persons: RowsPer
     target = classes_of(model) if isinstance(model, LinearClassifier) else model._target(known.encoder)
     return RowSpecification(
         columns_of=model,
-        is_fit=False,
-        encoder=_encoder_for_scores(known) if wider is None else wider,
+        encoder=scorer.read_by,
         target=target if isinstance(target, Classes) else replace(target, shift=0.0),
         row_bound=known.scoring.row_bound if wider is None else wider.row_bound,
         rows_per_person=persons,
         fourier_map=lambda _: known.fourier if wider is None else None,
         accepts_sparse=wider is None and model._accepts_sparse,
     )
-
-
-def _encoder_for_scores(known: ReleasedModel) -> Encoder | None:
-    """The encoder of the model's schema, as it reads rows to be scored.
-
-    A fit refuses a schema's column that no row uses, because its weight would be noise alone. Scoring does not.
-    """
-    return None if known.encoder is None else replace(known.encoder, of_part=True)
 
 
 def checked_bins(n_bins: Any) -> int:
@@ -283,7 +274,8 @@ def levels_shown(column: CategoryColumn, taken: tuple[str, ...] = ()) -> tuple[s
 
 def _scorer(model: PrivateLinearModel, column: CategoryColumn | None, n_groups: int) -> Scorer:
     known = released_model(model)
-    read_by = encoder = _encoder_for_scores(known)
+    # A fit refuses a schema's column that no row uses, because its weight would be noise alone. Scoring does not.
+    read_by = encoder = None if known.encoder is None else replace(known.encoder, of_part=True)
     if column is not None and encoder is not None and column.name not in encoder.schema.column_names:
         own = encoder.schema
         read_by = Encoder(replace(own, columns=(*own.columns, column), random_features=None), of_part=True)
@@ -547,14 +539,10 @@ def check_rows_to_score(X: Any, schema: Schema, *, max_rows_per_person: int = 1)
     """
     encoder = Encoder(schema, of_part=True)
     specification = RowSpecification(
-        columns_of=None,
-        is_fit=False,
         encoder=encoder,
         target=Classes.declared(None, schema),
         row_bound=encoder.row_bound,
         rows_per_person=rows_per_person(checked("max_rows_per_person", max_rows_per_person), None),
-        fourier_map=lambda _: None,
-        accepts_sparse=False,
     )
     with checked_input(X, None).checked([specification]):
         pass

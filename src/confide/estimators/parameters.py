@@ -61,10 +61,8 @@ _OURS = {
 }
 """For the name of another library: the parameters of ours, of which one must be there, and the advice."""
 
-_SOLVER = "the solver stops where the guarantee needs it, so leave this out"
-_NOT_HERE = {
-    "max_iter": _SOLVER,
-    "tol": _SOLVER,
+_OF_SOLVERS = ("max_iter", "tol", "shrinking", "cache_size", "n_iter_no_change", "early_stopping", "selection")
+_NOT_HERE = dict.fromkeys(_OF_SOLVERS, "the solver stops where the guarantee needs it, so leave this out") | {
     "solver": "the solver is chosen for you, and the released model does not depend on it, so leave this out",
     "dual": "the solver is chosen for you, and the released model does not depend on it, so leave this out",
     "warm_start": "a fit never starts from an earlier one; give the earlier model as prior=",
@@ -96,11 +94,6 @@ _NOT_HERE = {
     "strata": "sampling errors make no use of strata, which can make them too large and not too small, so leave this out",
     "population_size": "this model has no intervals, for which alone it matters",
     "cluster_effect": "this model has no intervals, for which alone it matters",
-    "shrinking": _SOLVER,
-    "cache_size": _SOLVER,
-    "n_iter_no_change": _SOLVER,
-    "early_stopping": _SOLVER,
-    "selection": _SOLVER,
 }
 """For the name of another library that has no counterpart: why, and what to do."""
 

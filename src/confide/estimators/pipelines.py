@@ -15,12 +15,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import LinearSVC
 
 from confide.array_types import Array
 from confide.erm.row_bounds import BallBound, RowBound
 from confide.estimators.transformers import SchemaEncoder
-from confide.features.forms import PublicMap
 from confide.intake.arrays import numeric_blocks
 from confide.models.model import Link, ReleasedModel
 
@@ -73,30 +73,6 @@ class RowsWithinBound(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         return tags
 
 
-class MappedRows(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """Map each row by a public map, such as random Fourier features.
-
-    Parameters
-    ----------
-    public_map : PublicMap
-        The map.
-    """
-
-    def __init__(self, public_map: PublicMap) -> None:
-        self.public_map = public_map
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Nothing is learned."""
-        return self
-
-    def transform(self, X: Any) -> Array:
-        """The mapped rows, (n, n_features)."""
-        return self.public_map.transform(np.asarray(X))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-
 class LogisticHingeClassifier(LinearSVC):  # type: ignore[misc]  # scikit-learn ships no types
     """A linear classifier whose probabilities are those of the logistic hinge, log(1 + exp(margin - z)).
 
@@ -147,7 +123,7 @@ def pipeline_of(released: ReleasedModel, link: Link) -> Pipeline:
         steps.append(("rows", RowsWithinBound(first).fit(_made_up_rows(released))))
         n_columns, is_within = released.columns.n_features_in, released.fourier is None
     if released.fourier is not None:
-        steps.append(("features", MappedRows(released.fourier)))
+        steps.append(("features", FunctionTransformer(released.fourier.transform)))
         n_columns, is_within = released.fourier.n_features, False
     if not is_within:
         steps.append(("clip", RowsWithinBound(bound).fit(np.zeros((1, n_columns)))))

@@ -60,10 +60,11 @@ PublicNumbers: TypeAlias = tuple[int | None, int | None]
 
 METHODS = ("auto", "permute-and-flip", "exponential", "repeated")
 
-_PARAMETERS_OF_THE_SEARCH = ("budget", "ledger", "random_state")
-_SAME_FOR_ALL_CANDIDATES = (
+_SAME_FOR_ALL = (
     "neighbours", "n_rows_bounds", "max_rows_per_person", "schema", "classes", "inference_share", "interest", "prior",
 )  # fmt: skip
+_FIXED = dict.fromkeys(_SAME_FOR_ALL, "must be the same for all")
+_FIXED |= dict.fromkeys(("budget", "ledger", "random_state"), "is a parameter of the search")
 
 _SHAPE = Fraction(1, 2)
 """Shape eta of the distribution of the number of tries. With 1/2, a search costs 2.5 times the epsilon of one try. Chosen by
@@ -271,11 +272,10 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         ParameterError
             If a parameter cannot be used, or there is no private search with these parameters.
         """
-        budget, candidates = self._checked_budget(), self._candidates()
+        budget = self._checked_budget()
+        candidates = self._candidates(budget)
         has_schema = candidates[0].schema is not None
         for model in candidates:
-            # What a candidate chooses from public facts depends on the budget of the search, never on its own.
-            model.set_params(budget=budget)
             count = partial(checked_count, "n_rows", n_rows)
             model._take_choices(model._schema_of_plan(n_rows, n_features, n_classes or 2), count)
         # If the schema was made of bounds, the number of columns was used for it.
@@ -316,14 +316,12 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         BudgetExceeded
             If the ledger has too little left. Nothing was charged, and no row was used.
         """
-        budget, candidates, grid = self._checked_budget(), self._candidates(), list(ParameterGrid(self.param_grid))
+        budget = self._checked_budget()
+        candidates, grid = self._candidates(budget), list(ParameterGrid(self.param_grid))
         seed, ledger = checked("random_state", self.random_state), parameters.checked_ledger(self.ledger)
         labels, are_positions = labels_given(y, candidates[0].classes, candidates[0].schema)
         given = checked_input(X, labels, sample_weight_of(weights_of_rows))
         refuse_undivided(given)
-        for model in candidates:
-            # What a candidate chooses from public facts depends on the budget of the search, never on its own.
-            model.set_params(budget=budget)
         names, count = lambda _: given.column_names(), given.n_rows_given
         schemas = [model._schema_of(given.schema_for, names, count, given.n_classes_given) for model in candidates]
         schema = schemas[0]
@@ -406,8 +404,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         InputError
             If the rows cannot be used. The message shows no value from them.
         """
-        check_is_fitted(self)
-        return self.best_estimator_.predict(X)
+        return self._chosen_model().predict(X)
 
     def decision_function(self, X: Any) -> Array:
         """Compute the scores of the released model, (n,) or (n, n_classes).
@@ -427,9 +424,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         InputError
             If the rows cannot be used. The message shows no value from them.
         """
-        check_is_fitted(self)
-        scores: Array = self.best_estimator_.decision_function(X)
-        return scores
+        return self._chosen_model().decision_function(X)  # type: ignore[no-any-return]
 
     @_only_if_estimator_has("predict_proba")  # type: ignore[untyped-decorator]  # scikit-learn ships no types
     def predict_proba(self, X: Any) -> Array:
@@ -450,8 +445,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         InputError
             If the rows cannot be used. The message shows no value from them.
         """
-        check_is_fitted(self)
-        return self.best_estimator_.predict_proba(X)  # type: ignore[no-any-return]
+        return self._chosen_model().predict_proba(X)  # type: ignore[no-any-return]
 
     @_only_if_estimator_has("predict_log_proba")  # type: ignore[untyped-decorator]  # as above
     def predict_log_proba(self, X: Any) -> Array:
@@ -472,8 +466,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         InputError
             If the rows cannot be used. The message shows no value from them.
         """
-        check_is_fitted(self)
-        return self.best_estimator_.predict_log_proba(X)  # type: ignore[no-any-return]
+        return self._chosen_model().predict_log_proba(X)  # type: ignore[no-any-return]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Compute the accuracy of the released model on the given rows. On private rows it is outside every guarantee.
@@ -497,8 +490,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         InputError, ParameterError
             If rows, labels or weights cannot be used. The message shows no value from them.
         """
-        check_is_fitted(self)
-        return float(self.best_estimator_.score(X, y, sample_weight))
+        return float(self._chosen_model().score(X, y, sample_weight))
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the released model as JSON, with the guarantee of the whole search. `confide.load` reads it.
@@ -517,18 +509,19 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         FileError
             If the file exists and `overwrite` is false, or it cannot be written.
         """
-        check_is_fitted(self)
-        self.best_estimator_.save(path, overwrite=overwrite)
+        self._chosen_model().save(path, overwrite=overwrite)
 
     def to_sklearn(self) -> Any:
         """The released model as a fitted pipeline of scikit-learn; see `LogisticRegression.to_sklearn`."""
-        check_is_fitted(self)
-        return self.best_estimator_.to_sklearn()
+        return self._chosen_model().to_sklearn()
 
     def to_onnx(self) -> Any:
         """The released model as an ONNX graph; see `LogisticRegression.to_onnx`."""
+        return self._chosen_model().to_onnx()
+
+    def _chosen_model(self) -> Any:
         check_is_fitted(self)
-        return self.best_estimator_.to_onnx()
+        return self.best_estimator_
 
     def _checked_budget(self) -> Budget:
         budget = as_budget(self.budget)
@@ -545,8 +538,11 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
             raise ParameterError(f"expected_tries must be None, or a number from 1.01 to {_MOST_TRIES:g}.")
         return budget
 
-    def _candidates(self) -> list[Any]:
-        """One estimator for each point of the grid, unfitted, with no ledger and no seed."""
+    def _candidates(self, budget: Budget) -> list[Any]:
+        """One estimator for each point of the grid, unfitted, with no ledger and no seed, and with the whole budget.
+
+        What a candidate chooses from public facts depends on the budget of the search, never on its own.
+        """
         estimator = self.estimator
         if not isinstance(estimator, LinearClassifier):
             raise ParameterError("estimator must be a classifier of confide, such as LogisticRegression or KernelSVC.")
@@ -573,22 +569,16 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         if not grid:
             raise ParameterError("param_grid must be a dict of parameter names and lists of values, or a list of dicts.")
         names = {name for point in grid for name in point}
-        fixed_names = (
-            (_PARAMETERS_OF_THE_SEARCH, "is a parameter of the search"),
-            (_SAME_FOR_ALL_CANDIDATES, "must be the same for all"),
-        )
-        for fixed, what in fixed_names:
-            for name in sorted(names.intersection(fixed)):
-                raise ParameterError(
-                    f"param_grid cannot vary {name}, which {what}: the guarantee rests on it. Take {name} out of param_grid."
-                )
+        for name in sorted(names & _FIXED.keys()):
+            rests = f"which {_FIXED[name]}: the guarantee rests on it"
+            raise ParameterError(f"param_grid cannot vary {name}, {rests}. Take {name} out of param_grid.")
         if unknown := sorted(names - set(estimator.get_params(deep=False))):
             kind, known = type(estimator).__name__, estimator.get_params(deep=False)
             raise ParameterError(
                 f"param_grid names {unknown[0]!r}, which {kind} does not have as a parameter. "
                 f"{advice_on(unknown[0], kind, known)}"
             )
-        return [clone(estimator).set_params(**clone(point, safe=False)) for point in grid]
+        return [clone(estimator).set_params(**clone(point, safe=False), budget=budget) for point in grid]
 
     def _plan_once(self, budget: Budget, candidates: list[Any], n_rows: int, facts: PublicNumbers) -> SearchPlan:
         """The plan to train each candidate once, on a part of its own, and to choose privately."""

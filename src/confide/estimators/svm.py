@@ -9,9 +9,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
-from confide.erm.losses import Hinge, HuberHinge, LogisticHinge, SmoothHinge
+from confide.erm.losses import Hinge, LogisticHinge
 from confide.erm.row_bounds import BallBound, RowBound
 from confide.errors import ParameterError, as_float, checked_count
+from confide.estimators.erm import MARGIN_LOSSES
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.linear_model import NamesOfColumns
 from confide.estimators.parameters import IntervalsParameter, PenaltyParameter, StraightLineParameters, estimator
@@ -27,13 +28,8 @@ from confide.training.auto_features import feature_norm, length_scale, number_of
 from confide.training.auto_loss import is_automatic
 from confide.training.settings import ScoreLoss, Settings
 
-_LOSSES: dict[str, type[HuberHinge] | type[SmoothHinge] | type[LogisticHinge]] = {
-    "auto": HuberHinge,
-    "huber_hinge": HuberHinge,
-    "smooth_hinge": SmoothHinge,
-    "logistic_hinge": LogisticHinge,
-}
-"""The losses by their names. With "auto", `training/auto_loss.py` may replace this loss by the logistic hinge."""
+_LOSSES = ("auto", "huber_hinge", "smooth_hinge", "logistic_hinge", "hinge")
+"""With "auto", `training/auto_loss.py` may replace the Huber hinge by the logistic hinge."""
 _NARROWEST = 2.0**-12
 """The smallest `smoothing` of a joint. The joint that loss="hinge" uses is not narrower."""
 
@@ -46,7 +42,7 @@ def hinge_loss(name: Any, smoothing: Any, bound_if_noisy: RowBound | None) -> Sc
     name, smoothing : as the user gave them
     bound_if_noisy : a smaller bound on rows that the automatic loss may choose, or None
     """
-    name = checked_choice("loss", name, (*_LOSSES, "hinge"))
+    name = checked_choice("loss", name, _LOSSES)
     if name == "hinge":
         return ScoreLoss(
             Hinge(),
@@ -55,7 +51,7 @@ def hinge_loss(name: Any, smoothing: Any, bound_if_noisy: RowBound | None) -> Sc
                 "loss='huber_hinge' with a small smoothing, such as 0.05."
             ),
         )
-    loss = _LOSSES[name](half_width := as_float(smoothing))
+    loss = MARGIN_LOSSES["huber_hinge" if name == "auto" else name](half_width := as_float(smoothing))
     if loss.constants.joint is not None and half_width < _NARROWEST:
         raise ParameterError(
             f"smoothing must be at least 2^-12, about 0.00025, and is {half_width:g}: a fit takes longer if the joint is "

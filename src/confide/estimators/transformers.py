@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from confide.array_types import Array
 from confide.erm.group_bounds import GroupBound
 from confide.erm.row_bounds import BallBound
 from confide.errors import ParameterError
-from confide.estimators.parameters import with_advice
+from confide.estimators.parameters import estimator
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
 from confide.features.schema import Schema
@@ -20,6 +21,7 @@ from confide.intake.arrays import numeric_blocks
 from confide.intake.parameters import checked_schema
 
 
+@estimator
 class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Encode a frame of raw columns by a schema.
 
@@ -52,9 +54,7 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
     private model that is trained on encoded rows covers both steps.
     """
 
-    @with_advice
-    def __init__(self, schema: Schema) -> None:
-        self.schema = schema
+    schema: Schema = field(kw_only=False)
 
     @property
     def row_bound(self) -> GroupBound:
@@ -137,6 +137,7 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         return encoder
 
 
+@estimator
 class RandomFourierFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Map rows to rows of norm 1 whose inner products approximate a kernel. It learns only the number of columns.
 
@@ -188,21 +189,11 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):  # type: ignore[mi
     True
     """
 
-    @with_advice
-    def __init__(
-        self,
-        n_features: int = 256,
-        *,
-        kernel: str = "rbf",
-        length_scale: float = 1.0,
-        orthogonal: bool = False,
-        random_state: int = 0,
-    ) -> None:
-        self.n_features = n_features
-        self.kernel = kernel
-        self.length_scale = length_scale
-        self.orthogonal = orthogonal
-        self.random_state = random_state
+    n_features: int = field(default=256, kw_only=False)
+    kernel: str = "rbf"
+    length_scale: float = 1.0
+    orthogonal: bool = False
+    random_state: int = 0
 
     @property
     def row_bound(self) -> BallBound:
@@ -271,11 +262,5 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):  # type: ignore[mi
         return np.array(self.fourier_map_.names, dtype=object)
 
     def _map_of(self, n_inputs: int) -> FourierMap:
-        return FourierMap(
-            n_inputs=n_inputs,
-            n_features=self.n_features,
-            kernel=self.kernel,
-            length_scale=self.length_scale,
-            seed=self.random_state,
-            orthogonal=self.orthogonal,
-        )
+        kind = (self.kernel, self.length_scale, self.random_state, self.orthogonal)
+        return FourierMap(n_inputs, self.n_features, *kind)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -242,14 +243,9 @@ class Description:
             first, second = map(self.tables.__getitem__, pair)
             rows, columns = (margins[place] for place in pair)
             counts = self._unbiased(released).reshape(len(rows), len(columns))
-            agreed, size = with_margins(counts, rows, columns), counts.size
-            made = tuple(
-                tuple(
-                    self._count_and_share(value, raw, size, float(rows.sum()))[0]
-                    for value, raw in zip(values, raws, strict=True)
-                )
-                for values, raws in zip(agreed.tolist(), counts.tolist(), strict=True)
-            )
+            pairs = zip(with_margins(counts, rows, columns).ravel().tolist(), counts.ravel().tolist(), strict=True)
+            cells = (self._count_and_share(*pair, counts.size, float(rows.sum()))[0] for pair in pairs)
+            made = tuple(tuple(islice(cells, len(columns))) for _ in rows)
             crossed.append(CrossTable((first.name, second.name), (first.levels, second.levels), made))
         return tuple(crossed)
 

@@ -87,12 +87,7 @@ class IntervalsPlan:
 
     @classmethod
     def of(
-        cls,
-        share: float,
-        training: Plan,
-        moments: SumPlan[Moments],
-        usual_row_norm: float,
-        design: SamplingDesign = INDEPENDENT,
+        cls, share: float, training: Plan, moments: SumPlan[Moments], usual_row_norm: float, design: SamplingDesign
     ) -> IntervalsPlan:
         """The plan and its forecast. The event of `training` is that of both releases."""
         problem = training.problem

@@ -28,7 +28,7 @@ from confide.inference.debiased import (
     points_of_risks,
 )
 from confide.inference.forecast import sentence_beside
-from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
+from confide.inference.sampling_design import SamplingDesign
 from confide.privacy.budgets import Budget
 from confide.privacy.curvature import Curvature, deviations_of_curvature
 from confide.privacy.direction_sums import DirectionSums
@@ -57,6 +57,26 @@ _RATES = (0.5, 0.1)
 """The shares of rows with the rarer outcome for which a plan says how wide intervals will be."""
 POWER = 0.8
 """The power at which a plan says which effect is found."""
+
+
+def facts_of(training: Plan, curvature: SumPlan[Curvature], sums: SumPlan[DirectionSums], design: SamplingDesign) -> Facts:
+    """The public facts of a fit and of the sums that are released beside it, the last curvature among them."""
+    problem, loss = training.problem, training.problem.loss_bounds
+    of_curvature, of_slopes = deviations_of_curvature(curvature)
+    units = sums.query.units * sums.deviation
+    return Facts(
+        n_features=problem.n_features,
+        intercept=problem.intercept,
+        row_norm=problem.row_bound.l2_norm if math.isfinite(problem.row_bound.l2_norm) else 0.0,
+        largest_slope=loss.lipschitz,
+        largest_curvature=loss.smoothness,
+        n_rows=problem.n_rows_low,
+        curvature_deviation=of_curvature,
+        slope_deviation=of_slopes,
+        sums_deviations=(float(units[0]), float(units[1]), float(units[2])),
+        is_laplace=sums.law == "laplace",
+        design=design,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,39 +115,6 @@ class InterestPlan:
     usual_norm: float
     risks: SumPlan[RiskSums] | None = None
     curvature_share: float = 0.5
-
-    @classmethod
-    def of(
-        cls,
-        shares: tuple[float, ...],
-        training: Plan,
-        spreads: SumPlan[Spreads],
-        curvatures: tuple[SumPlan[Curvature], SumPlan[Curvature]],
-        sums: SumPlan[DirectionSums],
-        combinations: tuple[Combination, ...],
-        usual_norm: float,
-        risks: SumPlan[RiskSums] | None = None,
-        design: SamplingDesign = INDEPENDENT,
-    ) -> InterestPlan:
-        """The plan and its facts. The event of `training` is that of the whole release."""
-        problem, loss = training.problem, training.problem.loss_bounds
-        of_curvature, of_slopes = deviations_of_curvature(curvatures[1])
-        units = sums.query.units * sums.deviation
-        facts = Facts(
-            n_features=problem.n_features,
-            intercept=problem.intercept,
-            row_norm=problem.row_bound.l2_norm if math.isfinite(problem.row_bound.l2_norm) else 0.0,
-            largest_slope=loss.lipschitz,
-            largest_curvature=loss.smoothness,
-            n_rows=problem.n_rows_low,
-            curvature_deviation=of_curvature,
-            slope_deviation=of_slopes,
-            sums_deviations=(float(units[0]), float(units[1]), float(units[2])),
-            is_laplace=sums.law == "laplace",
-            design=design,
-        )
-        budget = training.event.budget
-        return cls(budget, shares, spreads, curvatures, sums, combinations, facts, usual_norm, risks)
 
     @property
     def releases(self) -> tuple[SumPlan[Any], ...]:
@@ -368,11 +355,8 @@ class InterestPlan:
         """What to expect of each coefficient, in words."""
         sentences = []
         for one in self.combinations:
-            name, margin, spread = (
-                f"{one.name} ({one.unit})" if one.unit else one.name,
-                self.margin(one),
-                self.spread_of(one),
-            )
+            name = f"{one.name} ({one.unit})" if one.unit else one.name
+            margin, spread = self.margin(one), self.spread_of(one)
             # What the forecast supposes of the column, and what follows for other columns.
             supposed = (
                 f"the column, on its scale, has a standard deviation of {spread:.3g}, and {margin * spread:.3g} over that "

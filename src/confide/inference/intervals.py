@@ -284,10 +284,9 @@ class Evidence(WeightsEvidence):
         grid: Any = plan.lattice
         if grid is not None:
             # Treated as the continuous noise of the same size, with independent entries.
-            if grid.law == "laplace":
-                noises.append(WeightNoise(Groups((grid.dimension,), (grid.scale,)), "laplace", 1.0))
-            else:
-                noises.append(WeightNoise(Ball(grid.dimension, grid.norm / math.sqrt(grid.dimension)), "gaussian", 1.0))
+            size, is_laplace = grid.dimension, grid.law == "laplace"
+            shape: Shape = Groups((size,), (grid.scale,)) if is_laplace else Ball(size, grid.norm / math.sqrt(size))
+            noises.append(WeightNoise(shape, grid.law, 1.0))
         return cls(
             weights=weights,
             intercept=plan.problem.intercept,
@@ -313,9 +312,7 @@ class Evidence(WeightsEvidence):
 
     def uncertainty(self, target: str = "regularised") -> Uncertainty:
         known, weights = _known_and_weights(self, target)
-        units = np.ones_like(weights)
-        if self.intercept > 0.0:
-            units[:, -1] = self.intercept
+        units = self.of_weights(np.ones_like(weights))
         # A class that the noise hides keeps its weights, but its errors are unknown.
         estimates, sampling = weights.ravel().copy(), np.full(weights.size, np.inf)
         errors = np.zeros((_N_DRAWS if self.noises else 0, weights.size))

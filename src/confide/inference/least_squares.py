@@ -154,9 +154,7 @@ class SumsEvidence(WeightsEvidence):
         """
         checked_target(target)
         estimates, covariance, privacy = _errors_of_sums(self, target)
-        units = np.ones(len(self.weights))
-        if self.intercept > 0.0:
-            units[-1] = self.intercept
+        units = self.of_weights(np.ones((1, len(self.weights))))[0]
         sampling = np.maximum(np.sqrt(np.maximum(np.diagonal(covariance), 0.0)), np.finfo(float).tiny)
         estimates = units * estimates
         estimates[-1] += self.shift

@@ -186,13 +186,7 @@ class NoisyTable:
 
     @classmethod
     def of(
-        cls,
-        released: Array,
-        shape: tuple[int, ...],
-        deviation: float,
-        n_rows: int | None,
-        level: float,
-        kurtosis: float = 0.0,
+        cls, released: Array, shape: tuple[int, ...], deviation: float, n_rows: int | None, level: float, kurtosis: float
     ) -> NoisyTable:
         """A table as it was released. If the number of rows is public, the error in the total is taken evenly from all."""
         counts = released.reshape(shape)

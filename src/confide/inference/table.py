@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
+from scipy.special import expit, logit, ndtri
 
 from confide.array_types import Array
 from confide.errors import ParameterError, as_float, checked_axes, is_text, lacking
@@ -136,13 +136,7 @@ def risk_difference(log_odds: float, baseline: float) -> float:
 
     It rises with the change, so the ends of an interval for the one become those for the other.
     """
-    if log_odds == math.inf:
-        return 1.0 - baseline
-    if log_odds == -math.inf:
-        return -baseline
-    score = math.log(baseline) - math.log1p(-baseline) + log_odds
-    risk = 1.0 / (1.0 + math.exp(-score)) if score >= 0.0 else 1.0 - 1.0 / (1.0 + math.exp(min(score, 700.0)))
-    return risk - baseline
+    return float(expit(logit(baseline) + log_odds)) - baseline
 
 
 _LATEX = {
@@ -310,26 +304,20 @@ class CoefficientTable:
 
     @classmethod
     def of(
-        cls,
-        uncertainty: Uncertainty,
-        units: Sequence[NamedUnit],
-        level: float,
-        sign: float,
-        adjust: str | None,
-        **facts: Any,
+        cls, known: Uncertainty, units: Sequence[NamedUnit], level: float, sign: float, adjust: str | None, **facts: Any
     ) -> Self:
-        """The table of an uncertainty. With `sign` -1, coefficients are shown for the other class."""
-        margins = uncertainty.margins(level)
+        """The table of what is known of coefficients. With `sign` -1, they are shown for the other class."""
+        margins = known.margins(level)
         adjusted: list[float | None] = [None] * len(units)
         if adjust is not None:
             family = np.flatnonzero([bool(unit.unit) for unit in units])
-            own = uncertainty.among(family)
+            own = known.among(family)
             margins[family] = margins_of_family(own, level, adjust)
             for place, value in zip(family.tolist(), p_values_of_family(own, adjust).tolist(), strict=True):
                 adjusted[place] = value
-        estimates = sign * uncertainty.estimates
-        of_errors = (uncertainty.sampling_error, uncertainty.privacy_error, uncertainty.total_error)
-        numbers = np.column_stack([estimates, estimates - margins, estimates + margins, *of_errors, uncertainty.p_values()])
+        estimates = sign * known.estimates
+        of_errors = (known.sampling_error, known.privacy_error, known.total_error)
+        numbers = np.column_stack([estimates, estimates - margins, estimates + margins, *of_errors, known.p_values()])
         lines: list[Any] = [
             (*row, one.name, one.unit, one.span, corrected, one.columns)
             for one, row, corrected in zip(units, numbers.tolist(), adjusted, strict=True)

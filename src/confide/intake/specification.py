@@ -27,13 +27,13 @@ class RowSpecification:
 
     Attributes
     ----------
-    columns_of : an estimator on which scikit-learn records the columns of X (`n_features_in_`, `feature_names_in_`): for a
-        fit a copy of the estimator, for scoring the fitted estimator
-    is_fit : True for a fit, which records the columns; False for scoring, which compares them with those recorded
     encoder : the encoder of the schema, None for rows of numbers
     target : whether classes or numbers are to be predicted
     row_bound : the bound to which rows are clipped
     rows_per_person : which rows of each person are used
+    columns_of : an estimator on which scikit-learn records the columns of X (`n_features_in_`, `feature_names_in_`): for a
+        fit a copy of the estimator, for scoring the fitted estimator
+    is_fit : True for a fit, which records the columns; False for scoring, which compares them with those recorded
     fourier_map : a function from the number of columns to the public feature map, or to None
     accepts_sparse : whether a SciPy sparse matrix is accepted
     weighs : whether rows count by the weight of the schema, where it has one
@@ -46,14 +46,14 @@ class RowSpecification:
         bounds them
     """
 
-    columns_of: object
-    is_fit: bool
     encoder: Encoder | None
     target: TargetKind
     row_bound: RowBound
     rows_per_person: RowsPerPerson
-    fourier_map: Callable[[int], PublicMap | None]
-    accepts_sparse: bool
+    columns_of: object = None
+    is_fit: bool = False
+    fourier_map: Callable[[int], PublicMap | None] = lambda _: None
+    accepts_sparse: bool = False
     weighs: bool = False
     largest_sample_weight: float = 1.0
     class_weight: tuple[tuple[Label, float], ...] | None = None

@@ -16,7 +16,7 @@ import functools
 import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
@@ -845,11 +845,4 @@ def kernel_excess_risk_bound(
         risks.append((bound.excess_risk + lost, bound.without_noise + lost))
     excess, without = min(risks)
     of_zero = min(plan.problem.loss_bounds.value_at_zero, lipschitz * kernel_norm)
-    return replace(
-        bound,
-        failure=failure,
-        excess_risk=excess,
-        without_noise=without,
-        reference_norm=kernel_norm,
-        excess_risk_of_zero=of_zero,
-    )
+    return ExcessRiskBound(failure, excess, without, kernel_norm, bound.alpha, of_zero)

@@ -222,28 +222,19 @@ def simulate(
         n_designs = _N_DESIGNS if problem.n_weights <= _MANY_WEIGHTS else _N_DESIGNS_OF_MANY_WEIGHTS
     check_arguments({"n_designs": n_designs})
     mean_weight = design_of(estimator).usual_weight
-    errors = np.concatenate(
-        [
-            _with_noise(plan, _made_up_rows(facts, error, positive_rate, seed + k), seed + k, mean_weight) + error
-            for k in range(n_designs)
-        ]
-    )
+    seeds = range(seed, seed + n_designs)
+    made_up = ((_made_up_rows(facts, error, positive_rate, number), number) for number in seeds)
+    errors = np.concatenate([_with_noise(plan, *rows, mean_weight) + error for rows in made_up])
     forecast = float(errors.mean())
     return Forecast(forecast, *_range(forecast, error, constant_error), error, constant_error, plan)
 
 
 def _by_fits(
-    estimator: Any,
-    n_rows: int | None,
-    n_features: int | None,
-    error: float | None,
-    share: float | None,
-    seed: int,
-    n_designs: int,
+    model: Any, rows: int | None, features: int | None, error: float | None, share: float | None, seed: int, n_designs: int
 ) -> Forecast:
     """The forecast for numbers, counts or several classes, by fits to made-up tables."""
-    chosen = estimator_with_chosen_schema(estimator, n_rows, n_features)
-    plan = chosen.plan(n_rows, n_features if chosen.schema is None else None)
+    chosen = estimator_with_chosen_schema(model, rows, features)
+    plan = chosen.plan(rows, features if chosen.schema is None else None)
     if prior_of(plan):
         raise ParameterError("forecasts are for fits without a prior: made-up rows do not know the weights that it is near.")
     outcome = Outcome.of(chosen, plan, share)

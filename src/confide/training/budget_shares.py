@@ -10,7 +10,7 @@ from dataclasses import replace
 from confide.erm.losses import LossConstants
 from confide.errors import ParameterError
 from confide.inference.forecast import IntervalsPlan
-from confide.inference.interest_plan import InterestPlan
+from confide.inference.interest_plan import InterestPlan, facts_of
 from confide.inference.sampling_design import SamplingDesign
 from confide.privacy.budgets import ZCDP, Budget, budget_of_row, share_of, with_amount
 from confide.privacy.curvature import Curvature
@@ -237,5 +237,7 @@ def _with_interest(
     risks = RiskSums.plan(training, len(settings.interest), budgets[4]) if settings.risk_differences else None
     usual, design = _usual_rows(settings, training)
     whole = replace(training, event=training.problem.event(settings.budget))
-    plan = InterestPlan.of(shares, whole, spreads, curvatures, sums, settings.interest, usual, risks, design)
+    facts = facts_of(training, curvatures[1], sums, design)
+    given = (settings.budget, shares, spreads, curvatures, sums, settings.interest, facts, usual, risks)
+    plan = InterestPlan(*given)
     return replace(whole, event=joint_event(training, *plan.releases) if is_joint else whole.event, intervals=plan)
