@@ -49,9 +49,9 @@ def test_no_advice_names_a_parameter_that_is_not_there(name):
     """Every name in the table, for every estimator: what is called ours is one of its own parameters."""
     kind = getattr(confide, name)
     own = set(inspect.signature(kind).parameters)
-    for theirs, (ours, advice) in parameters._OURS.items():
+    for theirs, (ours, advice) in parameters.advice()["ours"].items():
         if theirs not in own and advice in advice_on(theirs, name, own):
-            assert own & set(ours)
+            assert own & set(ours.split())
             with pytest.raises(TypeError):
                 kind(**{theirs: 1})
 

@@ -7,9 +7,11 @@ keyword arguments, as scikit-learn requires, and they need not be repeated in ea
 from __future__ import annotations
 
 import inspect
+import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import cache, wraps
+from pathlib import Path
 from typing import Any, TypeVar, cast, dataclass_transform
 
 import numpy as np
@@ -30,72 +32,11 @@ from confide.privacy.budgets import Budget, Neighbours
 #
 # A parameter that cannot be honoured is refused, and the refusal says what to write in its place.
 
-_OURS = {
-    "C": (("alpha",), "use alpha: alpha = 1 / (C n), where n is the number of rows"),
-    "penalty": (
-        ("alpha",),
-        (
-            "every model has a ridge (L2), which the proof of privacy needs, and alpha is its strength; for "
-            "penalty='elasticnet' or 'l1' give a linear model l1_ratio, the share of the L1 penalty, below 1"
-        ),
-    ),
-    "l1_ratio": (("alpha",), "this model has a ridge (L2) alone, of strength alpha; linear models have l1_ratio"),
-    "reg_lambda": (("alpha",), "use alpha, the ridge of the mean objective"),
-    "gamma": (("length_scale",), "use length_scale: gamma = 1 / (2 length_scale^2)"),
-    "n_components": (("n_features",), "use n_features, the number of random features"),
-    "multi_class": (("multiclass",), "use multiclass: 'softmax' or 'one-vs-rest'"),
-    "epsilon": (("budget",), "use budget: a number is an epsilon, and budget=confide.ApproxDP(epsilon, delta) has a delta"),
-    "delta": (("budget",), "use budget: budget=confide.ApproxDP(epsilon, delta)"),
-    "rho": (("budget",), "use budget: budget=confide.ZCDP(rho)"),
-    "data_norm": (("row_norm",), "use row_norm, the norm to which every row is clipped"),
-    "accountant": (("ledger",), "use ledger: ledger=confide.Ledger(limit=...)"),
-    "bounds_X": (("bounds", "schema"), "declare public bounds of the columns: schema=, or bounds= of an additive model"),
-    "bounds_y": (("target_low", "target_high"), "use target_low and target_high: targets are clipped to that range"),
-    "feature_types": (("schema",), "use schema, which says what each column holds"),
-    "inference_share": (("intervals",), "use intervals=True: the sums that are released anyway give intervals"),
-    "max_bins": (("knots",), "use knots: how many places a curve may bend at"),
-    "param_distributions": (("param_grid",), "use param_grid, a dict of public values"),
-    "cv": (("held_out",), "the search holds out one part of the rows at random; held_out says how large it is"),
-    "n_iter": (("expected_tries",), "use expected_tries, the mean number of tries of method='repeated'"),
-    "scoring": (("param_grid",), "the search counts mistakes, because one row changes their number by at most 1"),
-}
-"""For the name of another library: the parameters of ours, of which one must be there, and the advice."""
 
-_OF_SOLVERS = ("max_iter", "tol", "shrinking", "cache_size", "n_iter_no_change", "early_stopping", "selection")
-_NOT_HERE = dict.fromkeys(_OF_SOLVERS, "the solver stops where the guarantee needs it, so leave this out") | {
-    "solver": "the solver is chosen for you, and the released model does not depend on it, so leave this out",
-    "dual": "the solver is chosen for you, and the released model does not depend on it, so leave this out",
-    "warm_start": "a fit never starts from an earlier one; give the earlier model as prior=",
-    "verbose": "how a fit goes depends on the rows, so it is not told; confide.progress counts passes over the rows",
-    "refit": "the search releases one model, which it has trained already, so leave this out",
-    "return_train_score": "scores of candidates stay private, so leave this out",
-    "error_score": "a search that cannot be made is refused before anything is charged, so leave this out",
-    "pre_dispatch": "candidates are trained one after the other, so leave this out",
-    "probability": "a support vector machine gives no probabilities; LogisticRegression and AdditiveClassifier do",
-    "decision_function_shape": "with three or more classes, each class has a score against all others, so leave this out",
-    "break_ties": "with three or more classes, each class has a score against all others, so leave this out",
-    "n_jobs": "its own work has one thread; n_jobs is a parameter of models, for the threads that share the rows",
-    "degree": "there is no polynomial kernel; knots and interactions of a schema give curves and products",
-    "coef0": "there is no polynomial kernel; knots and interactions of a schema give curves and products",
-    "kernel": "this model is linear; KernelSVC has kernels",
-    "gamma": "this model has no kernel; KernelSVC has one, with length_scale: gamma = 1 / (2 length_scale^2)",
-    "knots": "this model draws straight lines; AdditiveClassifier and AdditiveRegressor have knots, and so may a schema",
-    "positive": "weights cannot be forced to be positive; monotone= of an additive model makes effects rise or fall",
-    "normalize": "columns are never scaled by what the rows hold; declare public bounds in a schema",
-    "copy_X": "the rows that are given are never changed, so leave this out",
-    "random_state": "this estimator draws nothing that a seed could fix, so leave this out",
-    "row_norm": "the bound on rows follows from the columns here, so leave this out",
-    "inference_share": "this model has no intervals; classifiers, HuberRegressor, PoissonRegressor and additive models do",
-    "sample_weight": "weights belong to the rows: fit(X, y, sample_weight=...)",
-    "weights": "weights belong to the rows: fit(X, y, sample_weight=...), or the weight of a schema",
-    "freq_weights": "weights belong to the rows: fit(X, y, sample_weight=...), or the weight of a schema",
-    "fpc": "population_size, of models with intervals, is the public number of units of the population",
-    "clusters": "sums by cluster are not released; the person of a schema and cluster_effect make intervals wider instead",
-    "strata": "sampling errors make no use of strata, which can make them too large and not too small, so leave this out",
-    "population_size": "this model has no intervals, for which alone it matters",
-    "cluster_effect": "this model has no intervals, for which alone it matters",
-}
-"""For the name of another library that has no counterpart: why, and what to do."""
+@cache
+def advice() -> dict[str, dict[str, Any]]:
+    """What is said of names that an estimator does not have, in three tables; see `advice.toml`."""
+    return tomllib.loads(Path(__file__).with_name("advice.toml").read_text(encoding="utf-8"))
 
 
 def advice_on(name: str, kind: str, parameters: Collection[str]) -> str:
@@ -112,11 +53,11 @@ def advice_on(name: str, kind: str, parameters: Collection[str]) -> str:
     str
         Two sentences: that the parameter is not there, and what to write in its place.
     """
-    ours, advice = _OURS.get(name, ((), ""))
-    if any(name in parameters for name in ours):
-        return f"{name}= is not a parameter of {kind}: {advice}."
-    if name in _NOT_HERE:
-        return f"{name}= is not a parameter of {kind}: {_NOT_HERE[name]}."
+    ours, words = advice()["ours"].get(name, ("", ""))
+    if any(name in parameters for name in ours.split()):
+        return f"{name}= is not a parameter of {kind}: {words}."
+    if name in advice()["none"]:
+        return f"{name}= is not a parameter of {kind}: {advice()['none'][name]}."
     close = closest(name, parameters)
     meant = f"did you mean {close}=?" if close else f"it has {', '.join(sorted(parameters))}."
     return f"{name}= is not a parameter of {kind}: {meant}"

@@ -24,7 +24,7 @@ from confide.budget_warnings import cautions, of_many_classes, tell_of_unknown_s
 from confide.errors import AccuracyWarning, ParameterError, as_float, checked_count
 from confide.estimators.linear_classifier import LinearClassifier, labels_given
 from confide.estimators.linear_model import TellsOfRepeatedFits, WeightsOfRows, sample_weight_of
-from confide.estimators.parameters import AdviceOnParameters, advice_on, estimator
+from confide.estimators.parameters import AdviceOnParameters, advice, advice_on, estimator
 from confide.expected_noise import wasted
 from confide.guarantee import Circumstances, Guarantee, Search
 from confide.intake import parameters
@@ -73,23 +73,6 @@ _TRIES_OF_A_CANDIDATE = 10
 """Mean number of tries for each candidate. Chosen by benchmarks/private_search.py."""
 _HELD_OUT_SHARE = 0.1
 _MOST_TRIES = 1e6
-_ABSENT = {
-    "cv_results_": (
-        "a private search keeps no cv_results_: the scores of the candidates would reveal more of the rows than was paid "
-        "for. It releases the choice and the chosen model (best_params_, best_estimator_), and plan_ shows the public facts "
-        "of every candidate."
-    ),
-    "best_score_": (
-        "no score was released, because no part of the budget was kept for one. Give score_share, for example 0.2, or "
-        "method='repeated', whose noisy score is a part of each try. confide.evaluate measures best_estimator_ on other "
-        "rows."
-    ),
-    "n_splits_": "there are no folds: the search holds out one part of the rows, and plan_.part_sizes has its size.",
-    "scorer_": "there is no scorer: the search counts mistakes, because one row changes their number by at most 1.",
-    "refit_time_": "the time of a fit depends on the rows, so it is not kept.",
-}
-"""Attributes of scikit-learn's searches that a fitted search does not have, and why."""
-_ABSENT["best_score_deviation_"] = _ABSENT["best_score_"]
 _DOWNWARDS = 1.0 - 2.0**-40
 """Factor on a part of a budget, so that rounding cannot make the parts larger than the whole."""
 
@@ -244,10 +227,10 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
 
     def __getattr__(self, name: str) -> NoReturn:
         # Called only where there is no such attribute.
-        kind = type(self).__name__
-        if name in _ABSENT and "plan_" in self.__dict__:
-            raise AttributeError(f"{kind} has no {name}: {_ABSENT[name]}", name=name, obj=self)
-        fitted = "; it is not fitted yet: call fit(X, y) first." if name in _ABSENT else ""
+        kind, absent = type(self).__name__, advice()["absent"]
+        if name in absent and "plan_" in self.__dict__:
+            raise AttributeError(f"{kind} has no {name}: {absent[name]}", name=name, obj=self)
+        fitted = "; it is not fitted yet: call fit(X, y) first." if name in absent else ""
         raise AttributeError(f"{kind!r} object has no attribute {name!r}{fitted}", name=name, obj=self)
 
     def plan(self, n_rows: int, n_features: int | None = None, *, n_classes: int | None = None) -> SearchPlan:
