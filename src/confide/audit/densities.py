@@ -11,10 +11,11 @@ import math
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -167,15 +168,11 @@ _LOCK = threading.RLock()
 @contextmanager
 def replaced(changes: list[tuple[type, str, Callable[..., Any]]]) -> Iterator[None]:
     """Replace methods of classes for a while. Each new method is given the old one first, and then its arguments."""
-    with _LOCK:
-        before = [(owner, name, owner.__dict__[name]) for owner, name, _ in changes]
-        try:
-            for (owner, name, old), (_, _, new) in zip(before, changes, strict=True):
-                setattr(owner, name, lambda *given, _old=old, _new=new, **named: _new(_old, *given, **named))
-            yield
-        finally:
-            for owner, name, old in before:
-                setattr(owner, name, old)
+    with _LOCK, ExitStack() as stack:
+        for owner, name, new in changes:
+            made = partial(new, owner.__dict__[name])
+            stack.enter_context(patch.object(owner, name, lambda *given, _made=made, **named: _made(*given, **named)))
+        yield
 
 
 def mechanisms() -> list[type]:

@@ -167,8 +167,7 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         InputError
             If the rows cannot be used. The message shows no value from them.
         """
-        positions = favoured(self.decision_function(X))
-        return self.classes_[positions]
+        return self.classes_[favoured(self.decision_function(X))]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Compute the accuracy on the given rows; labels are read as in `fit`.

@@ -146,8 +146,7 @@ class LogisticRegression(InterestParameter, IntervalsParameter, StraightLinePara
         InputError
             If the rows cannot be used. The message shows no value from them.
         """
-        scores = self.decision_function(X)
-        return self._link.log_probabilities(scores)
+        return self._link.log_probabilities(self.decision_function(X))
 
     @property
     def _link(self) -> Link:

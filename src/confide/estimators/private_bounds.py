@@ -280,11 +280,8 @@ def private_bounds(
         waste = sentence_of_waste(rows_off(plan, 0.5) / max(n_rows, 1), "any candidate may become a bound")
     elif levels_plan is not None:
         waste = sentence_of_waste(levels_plan.threshold / max(n_rows, 1), "no level may be found")
-    event = (
-        plan.event
-        if plan is not None and levels_plan is None
-        else Event(asked.budget, None, asked.most_rows, asked.neighbours)
-    )
+    alone = plan if levels_plan is None else None
+    event = Event(asked.budget, None, asked.most_rows, asked.neighbours) if alone is None else alone.event
     release = BoundsRelease(
         columns=tuple(column.name for column in described),
         quantiles=(shares[0], shares[-1]),

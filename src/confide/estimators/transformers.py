@@ -215,8 +215,7 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):  # type: ignore[mi
             If a parameter or X cannot be used.
         """
         self._map_of(n_inputs=1)  # refuses a parameter that is out of range before X is looked at
-        fourier_map = self._map_of(numeric_blocks(X, self, is_fit=True, accepts_sparse=False).n_features)
-        self.fourier_map_ = fourier_map
+        self.fourier_map_ = self._map_of(numeric_blocks(X, self, is_fit=True, accepts_sparse=False).n_features)
         return self
 
     def transform(self, X: Any) -> Array:

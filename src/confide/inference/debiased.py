@@ -78,16 +78,10 @@ class RisksEvidence(CheckedEvidence):
         _, bends, counts = plan.query.scales
         noise = float(plan.deviation)
         of_bends = noise * largest_bend(steps) * plan.problem.summed_norm / bends / n_rows
-        return cls(
-            steps,
-            sums.differences / n_rows,
-            sums.rates / n_rows,
-            sums.bends / n_rows,
-            n_rows,
-            (noise * largest_difference(steps) / n_rows, of_bends),
-            noise / counts / n_rows if counts else 0.0,
-            plan.law == "laplace",
-        )
+        deviations = (noise * largest_difference(steps) / n_rows, of_bends)
+        means = (sums.differences / n_rows, sums.rates / n_rows, sums.bends / n_rows)
+        of_count = noise / counts / n_rows if counts else 0.0
+        return cls(steps, *means, n_rows, deviations, of_count, plan.law == "laplace")
 
     def _fits(self) -> bool:
         k, deviations = len(self.steps), np.array([self.count_deviation, *np.concatenate(self.deviations)])
@@ -796,12 +790,8 @@ def _likeness(
 
 def _group(place: slice, factors: tuple[ColumnEncoding, ...], scale: float) -> _Group:
     known = [_of_column(place, factor) for factor in factors]
-    return _Group(
-        place,
-        reduce(np.kron, (margin.meets for margin in known)),
-        scale == 1.0 and all(margin.adds_up for margin in known),
-        all(margin.not_negative for margin in known),
-    )
+    meets, not_negative = reduce(np.kron, (margin.meets for margin in known)), all(margin.not_negative for margin in known)
+    return _Group(place, meets, scale == 1.0 and all(margin.adds_up for margin in known), not_negative)
 
 
 def _of_column(place: slice, encoding: ColumnEncoding) -> _Group:

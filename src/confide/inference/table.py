@@ -19,7 +19,7 @@ from confide.guarantee import Guarantee
 from confide.inference.intervals import JointUncertainty, Uncertainty, checked_level
 from confide.inference.rates import UNKNOWN, Interval, json_form, readable
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
-from confide.known_words import listed, suggest_keywords_of, suggestion
+from confide.known_words import listed, printable_line, printable_lines, suggest_keywords_of, suggestion
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -432,7 +432,9 @@ class CoefficientTable:
         lines = [*self._part(_FIRST_PART), "", *self._part(_SECOND_PART)]
         rule = "=" * max(map(len, lines))
         notes = [textwrap.fill(note, max(len(rule), _USUAL_WIDTH)) for note in self.notes]
-        return "\n".join([*textwrap.wrap(_printable(self._title), max(len(rule), _USUAL_WIDTH)), rule, *lines, rule, *notes])
+        return "\n".join(
+            [*textwrap.wrap(printable_line(self._title), max(len(rule), _USUAL_WIDTH)), rule, *lines, rule, *notes]
+        )
 
     def _part(self, places: Sequence[int]) -> list[str]:
         """The lines of a table with the columns at some places, as far as there are such columns."""
@@ -615,8 +617,8 @@ class CoefficientTable:
         units = {one.unit for one in self.coefficients if one.unit}
         ticks = [f"{one.name}\n{one.unit}" if one.unit and len(units) > 1 else one.name for one in self.coefficients]
         # Matplotlib would read a dollar sign as the start of a formula.
-        ax.set_yticks(list(places), ["\n".join(map(_printable, tick.split("\n"))).replace("$", r"\$") for tick in ticks])
-        ax.set_title(_printable(self._title).replace("$", r"\$"), fontsize="medium")
+        ax.set_yticks(list(places), [printable_lines(tick).replace("$", r"\$") for tick in ticks])
+        ax.set_title(printable_line(self._title).replace("$", r"\$"), fontsize="medium")
         of_what = f" {units.pop()}" if len(units) == 1 else " in its unit"
         kind = "simultaneous intervals" if self.adjust else "intervals"
         ax.set_xlabel(f"{self.quantity.removesuffix('s')}{of_what}, {kind} at {self.level:.4g}, {self.target} target")
@@ -640,7 +642,7 @@ def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
 
     It takes 80 characters if that is enough. Otherwise it may take 100, and names and units are broken between words to fit.
     """
-    rows = [tuple(map(_printable, row)) for row in rows]
+    rows = [tuple(map(printable_line, row)) for row in rows]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     words = _LARGEST_WIDTH - sum(width + len(_GAP) for width in widths[2:]) - len(_GAP)
     if sum(widths) + len(_GAP) * (len(widths) - 1) > _USUAL_WIDTH and widths[0] + widths[1] > words:
@@ -660,11 +662,6 @@ def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
             cells += [cell.rjust(width) for cell, width in zip(numbers, widths[2:], strict=True)]
             lines.append(_GAP.join(cells).rstrip())
     return [lines[0], "-" * max(map(len, lines)), *lines[1:]]
-
-
-def _printable(text: str) -> str:
-    """Text from a file, without characters that could control a terminal."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def _latex(text: str) -> str:

@@ -189,22 +189,22 @@ class UtilityBound:
     def __str__(self) -> str:
         probability = f"{1.0 - self.failure:.15g}"
         against = f"above that of any weights of norm {self.reference_norm:g}"
-        bounds = {
-            f"weights within {self.distance:.3g} of the non-private ones": self.distance < self.distance_of_zero,
-            f"mean regularised loss at most {self.excess_objective:.3g} above its least value": (
-                self.excess_objective < self.excess_objective_of_zero
-            ),
-            f"mean loss at most {self.excess_loss:.3g} {against}": self.excess_loss < self.excess_loss_of_zero,
-            f"mean loss on new rows at most {self.excess_risk:.3g} {against}": self.excess_risk < self.excess_loss_of_zero,
-        }
-        useful = [sentence for sentence, is_useful in bounds.items() if is_useful]
+        loss, risk = f"mean loss at most {self.excess_loss:.3g}", f"mean loss on new rows at most {self.excess_risk:.3g}"
+        regularised = f"mean regularised loss at most {self.excess_objective:.3g} above its least value"
+        near = f"weights within {self.distance:.3g} of the non-private ones"
+        bounds = (
+            ("the distance", near, self.distance, self.distance_of_zero),
+            ("the regularised loss", regularised, self.excess_objective, self.excess_objective_of_zero),
+            ("the loss", f"{loss} {against}", self.excess_loss, self.excess_loss_of_zero),
+            ("the loss on new rows", f"{risk} {against}", self.excess_risk, self.excess_loss_of_zero),
+        )
+        useful = [sentence for _, sentence, bound, of_zero in bounds if bound < of_zero]
         if not useful:
             return f"No useful bound holds with probability {probability}: weights of zero, without any rows, satisfy each."
         told = f"With probability {probability}: {', '.join(useful)}."
         if len(useful) == len(bounds):
             return told
-        names = ("the distance", "the regularised loss", "the loss", "the loss on new rows")
-        missing = [name for name, is_useful in zip(names, bounds.values(), strict=True) if not is_useful]
+        missing = [name for name, _, bound, of_zero in bounds if not bound < of_zero]
         return f"{told} No useful bound on {' and '.join(missing)}: weights of zero satisfy it too."
 
 

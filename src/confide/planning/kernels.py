@@ -181,6 +181,10 @@ def laplace_scale_for_kernel(accuracy: float, failure: float, n_pairs: int) -> f
         If a number lies outside its range.
     """
     check_arguments({"n_pairs": n_pairs}, failure=failure, accuracy=accuracy)
+    return _laplace_scale(accuracy, failure, n_pairs)
+
+
+def _laplace_scale(accuracy: float, failure: float, n_pairs: int) -> float:
     root = math.sqrt(n_pairs)
     return min(accuracy / (16.0 * math.log(2.0) * root), accuracy * root / (8.0 * math.log(2.0 / failure)))
 
@@ -468,7 +472,7 @@ def optimal_privacy_of_kernel(
     c = lipschitz / alpha
     n_pairs = features_for_kernel(n_inputs, accuracy=accuracy, failure=failure, alpha=alpha, kernel=kernel, **sizes)
     # Corollary 15 gives half the accuracy and half the probability of failure to the noise.
-    upper = 2.0**1.5 * c * math.sqrt(n_pairs) / (laplace_scale_for_kernel(accuracy, failure, n_pairs) * n_rows)
+    upper = 2.0**1.5 * c * math.sqrt(n_pairs) / (_laplace_scale(accuracy, failure, n_pairs) * n_rows)
     share = 2.0 * n_rows * accuracy * alpha / lipschitz
     if n_rows <= c:
         return PrivacyRange(0.0, upper, f"the proof needs more than C = {c:.4g} rows.")

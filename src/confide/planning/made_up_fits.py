@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import ndtr, ndtri, softmax
+from scipy.special import kl_div, ndtr, ndtri, softmax
 
 from confide.array_types import Array
 from confide.budget_warnings import of_made_up_rows
@@ -239,9 +239,7 @@ def _fitted(estimator: Any, table: _Table, outcome: Outcome, seed: int) -> float
 
 def _deviance(counts: Array, means: Array) -> float:
     """Half the mean Poisson deviance."""
-    means = np.maximum(means, 1e-9)
-    logs = np.where(counts > 0.0, counts * np.log(np.maximum(counts, 1e-9) / means), 0.0)
-    return float(np.mean(logs - (counts - means)))
+    return float(np.mean(kl_div(counts, np.maximum(means, 1e-9))))
 
 
 def uniform_numbers(seed: int) -> Callable[..., Array]:
@@ -261,6 +259,23 @@ def correlated(uniform: Callable[..., Array], n_rows: int, n_columns: int) -> Ar
     return np.asarray(common + math.sqrt(1.0 - _CORRELATION) * ndtri(uniform(n_rows, n_columns)))
 
 
+_VARIANCE_DECAY = 1.0
+"""For rows in a ball: variances along the axes of their covariance are in proportion to 1 / rank^decay."""
+_MEAN_SHARE = 0.5
+"""For rows in a ball: squared norm of the mean row, as a share of the mean squared norm of a row."""
+
+
+def rows_in_ball(latent: Array, norm: float) -> Array:
+    """Rows with these normal numbers along the axes of their covariance, of this mean norm, which are to be clipped.
+
+    The mean row lies along the axis of least variance, which a target shifts least.
+    """
+    variances = np.arange(1.0, latent.shape[1] + 1.0) ** -_VARIANCE_DECAY
+    rows = np.asarray(latent * (norm * np.sqrt((1.0 - _MEAN_SHARE) * variances / variances.sum())))
+    rows[:, -1] += norm * math.sqrt(_MEAN_SHARE)
+    return rows
+
+
 @lru_cache(maxsize=8)
 def _table(
     schema: Schema | None, bound: Any, n_features: int, outcome: Outcome, error: float, n_rows: int, seed: int
@@ -277,9 +292,7 @@ def _table(
         rows: Any = _DEVIATIONS[outcome.kind] * latent
         if not groups_of(bound)[0]:
             # In a ball, a few directions hold most of the length, and half of it is the mean.
-            variances = np.arange(1.0, n_columns + 1.0) ** -1.0
-            rows = latent * bound.l2_norm * np.sqrt(0.5 * variances / np.sum(variances))
-            rows[:, -1] += bound.l2_norm * math.sqrt(0.5)
+            rows = rows_in_ball(latent, bound.l2_norm)
         rows = np.asarray(bound.clip(rows))
         signals = rows / rows.std(axis=0) * importance @ ndtri(uniform(n_columns, n_signals))
     else:

@@ -46,6 +46,7 @@ from confide.planning.made_up_fits import (
     errors_of_fits,
     estimator_with,
     estimator_with_chosen_schema,
+    rows_in_ball,
     uniform_numbers,
 )
 from confide.privacy.gradient import GradientPlan
@@ -104,10 +105,6 @@ _NUMBER_DEVIATION = 0.35
 """Standard deviation of a number whose bounds are -1 and 1."""
 _SIGNAL_DECAY = 0.5
 """The label shifts the latent variables of the groups of columns, or axes, in proportion to 1 / rank^decay."""
-_VARIANCE_DECAY = 1.0
-"""For rows in a ball: variances along the axes of their covariance are in proportion to 1 / rank^decay."""
-_MEAN_SHARE = 0.5
-"""For rows in a ball: squared norm of the mean row, as a share of the mean squared norm of a row."""
 
 _RANGE_FACTOR, _RANGE_FLOOR = 3.0, 0.0075
 """Width of the range around a forecast: a factor on what privacy adds, and an absolute margin. This is the narrowest range
@@ -404,11 +401,7 @@ def _design(
         shift = strength * importance
         behind = (latent + labels[:, None] * shift) / np.sqrt(1.0 + shift**2)
         if not sizes:
-            variances = np.arange(1.0, behind.shape[1] + 1.0) ** -_VARIANCE_DECAY
-            behind *= bound.l2_norm * np.sqrt((1.0 - _MEAN_SHARE) * variances / variances.sum())
-            # The mean row lies along the axis of least variance, which the label shifts least.
-            behind[:, -1] += bound.l2_norm * math.sqrt(_MEAN_SHARE)
-            return np.asarray(bound.clip(behind))
+            return np.asarray(bound.clip(rows_in_ball(behind, bound.l2_norm)))
         rows, start = np.zeros((len(behind), sum(sizes))), 0
         for size, scale, of_group, values in zip(sizes, scales, shares, behind.T, strict=True):
             if size == 1:
