@@ -352,16 +352,9 @@ def worst_pair(
     False
     """
     pair = worst_neighbours(estimator, n_rows)
-    return attack(
-        estimator,
-        pair.first,
-        pair.second,
-        budget=claim_of(estimator, budget),
-        n_releases=n_fits,
-        statistic=pair.statistic,
-        confidence=confidence,
-        name=f"{type(estimator).__name__}, {pair.name}",
-    )
+    how: dict[str, Any] = {"n_releases": n_fits, "statistic": pair.statistic, "confidence": confidence}
+    name = f"{type(estimator).__name__}, {pair.name}"
+    return attack(estimator, pair.first, pair.second, budget=claim_of(estimator, budget), name=name, **how)
 
 
 # What the command line audits.

@@ -124,7 +124,8 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
     def decision_function(self, X: Any) -> Array:
         """Compute scores in favour of `classes_[1]`, (n,); for three or more classes, of every class, (n, n_classes).
 
-        Rows are clipped to the same bound as in the fit.
+        Rows are clipped to the same bound as in the fit. With one-vs-rest the score of a class is against all others; with
+        softmax it is the log-probability of the class, up to a number that is the same for all classes of a row.
 
         Parameters
         ----------
@@ -167,7 +168,8 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         InputError
             If the rows cannot be used. The message shows no value from them.
         """
-        return self.classes_[favoured(self.decision_function(X))]
+        positions = favoured(self.decision_function(X))  # an unfitted model is refused here
+        return self.classes_[positions]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Compute the accuracy on the given rows; labels are read as in `fit`.

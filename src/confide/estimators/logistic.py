@@ -83,29 +83,6 @@ class LogisticRegression(InterestParameter, IntervalsParameter, StraightLinePara
     multiclass: str = "softmax"
     intercept_scaling: float = 1.0
 
-    def decision_function(self, X: Any) -> Array:
-        """Compute the log-odds of `classes_[1]`, (n,). Rows are clipped to the same bound as in the fit.
-
-        For three or more classes, compute a score for each class, (n, n_classes). With softmax it is the log-probability of
-        the class, up to a number that is the same for all classes of a row. With one-vs-rest it is the log-odds of the class
-        against all others.
-
-        Parameters
-        ----------
-        X : array, SciPy sparse matrix or frame (n, d)
-            Rows, in the units of the fit; with a schema a frame that has its columns.
-
-        Returns
-        -------
-        array (n,) or (n, n_classes)
-
-        Raises
-        ------
-        InputError
-            If the rows cannot be used. The message shows no value from them.
-        """
-        return super().decision_function(X)
-
     def predict_proba(self, X: Any) -> Array:
         """Compute the probability of each class in `classes_`, (n, n_classes).
 
@@ -146,7 +123,8 @@ class LogisticRegression(InterestParameter, IntervalsParameter, StraightLinePara
         InputError
             If the rows cannot be used. The message shows no value from them.
         """
-        return self._link.log_probabilities(self.decision_function(X))
+        scores = self.decision_function(X)  # an unfitted model is refused here
+        return self._link.log_probabilities(scores)
 
     @property
     def _link(self) -> Link:

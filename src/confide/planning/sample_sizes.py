@@ -93,7 +93,8 @@ def sample_size(
             "n_rows_bounds, not on the number of rows. Use utility_bound on plans with the bounds that you consider."
         )
     # The best alpha balances shrinkage and noise: shrinkage is half of their sum, two thirds for noise on the weights.
-    alphas = _EXCESS_ALPHAS if by == "excess_risk_bound" else (1.0, 4.0 / 3.0)
+    is_risk = by == "excess_risk_bound"
+    alphas, bound_of = (_EXCESS_ALPHAS, excess_risk_bound) if is_risk else ((1.0, 4.0 / 3.0), utility_bound)
 
     def answer_with(n_rows: int) -> SampleSize | None:
         """The answer if this number of rows suffices."""
@@ -102,21 +103,15 @@ def sample_size(
                 plan = plan_without_centre(estimator, factor * excess / reference_norm**2, n_rows, n_features)
             except InsufficientRegularisation:
                 continue
-            if by == "excess_risk_bound":
-                if not may_suffice(plan, excess, reference_norm):
-                    return None
-                risk = excess_risk_bound(plan, reference_norm=reference_norm, failure=failure)
-                if risk.excess_risk <= excess:
-                    return SampleSize(n_rows, plan, risk)
-                continue
-            bound = utility_bound(plan, reference_norm=reference_norm, failure=failure)
-            if (bound.excess_risk if population else bound.excess_loss) <= excess:
+            if is_risk and not may_suffice(plan, excess, reference_norm):
+                return None
+            bound: Any = bound_of(plan, reference_norm=reference_norm, failure=failure)
+            if (bound.excess_risk if is_risk or population else bound.excess_loss) <= excess:
                 return SampleSize(n_rows, plan, bound)
         return None
 
     # By doubling and bisection, to a relative precision.
-    precision = _PRECISION if by == "excess_risk_bound" else 0.0
-    high = 2
+    precision, high = _PRECISION if is_risk else 0.0, 2
     while (answer := answer_with(high)) is None:
         high *= 2
         if high > _MAX_ROWS:

@@ -207,14 +207,9 @@ def simulate(
     # Rows obey the bound of the schema before the fit clips them, if its columns are fitted as they are.
     encoder = None if schema is None else Encoder(schema)
     # The made-up rows are cached by these facts, so that a curve over many budgets finds the strength of the signal once.
-    facts = _Facts(
-        loss=problem.loss,
-        row_bound=problem.row_bound,
-        encoded=encoder.row_bound if encoder and encoder.n_features == problem.n_features else problem.row_bound,
-        n_features=problem.n_features,
-        intercept=problem.intercept,
-        n_rows=min(_N_ROWS, problem.n_rows_low),
-    )
+    encoded = encoder.row_bound if encoder and encoder.n_features == problem.n_features else problem.row_bound
+    width, n_made_up = (problem.n_features, problem.intercept), min(_N_ROWS, problem.n_rows_low)
+    facts = _Facts(problem.loss, problem.row_bound, encoded, *width, n_made_up)
     if n_designs is None:
         n_designs = _N_DESIGNS if problem.n_weights <= _MANY_WEIGHTS else _N_DESIGNS_OF_MANY_WEIGHTS
     check_arguments({"n_designs": n_designs})
