@@ -10,7 +10,7 @@ import pytest
 from confide import ApproxDP, LinearSVC, LogisticRegression, ParameterError, PureDP, Schema, datasets
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
-from confide.planning import simulation
+from confide.planning import made_up_fits, simulation
 from confide.planning.simulation import simulate
 
 
@@ -240,7 +240,7 @@ def test_rows_of_a_schema_are_made_up_as_if_there_were_no_ball(monkeypatch):
     estimator = LogisticRegression(1.0, schema=Schema(columns={"a": {"low": 0, "high": 1}, "b": {"categories": ["x", "y"]}}))
     before = simulate(estimator, 2000, error=0.2)
     for name in ("_VARIANCE_DECAY", "_MEAN_SHARE"):
-        monkeypatch.setattr(simulation, name, 0.9)
+        monkeypatch.setattr(made_up_fits, name, 0.9)
     simulation._made_up_rows.cache_clear()
     assert simulate(estimator, 2000, error=0.2) == before
     simulation._made_up_rows.cache_clear()
