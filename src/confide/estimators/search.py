@@ -128,7 +128,7 @@ def _only_if_estimator_has(name: str) -> Any:
 class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Choose parameters from a public grid, and release the choice and the chosen model together under one budget.
 
-    What the search learns about the other candidates stays private, so there is no `cv_results_`. The whole search is one
+    What the search learns about the other candidates stays private, so there is no ``cv_results_``. The whole search is one
     charge on the ledger. Some rows are held out to count mistakes on. They are drawn at random, in secret and anew for every
     fit; the draw depends only on the number of rows.
 
