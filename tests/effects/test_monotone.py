@@ -104,11 +104,9 @@ def test_what_cannot_be_monotone_is_refused(monotone, message):
         checked_monotone(monotone, schema())
 
 
-def test_members_of_interactions_several_classes_and_missing_schemas_are_refused():
+def test_members_of_interactions_and_missing_schemas_are_refused():
     with pytest.raises(ParameterError, match='column "age" belongs to an interaction'):
         checked_monotone({"age": "up"}, schema(INTERACTIONS))
-    with pytest.raises(ParameterError, match="three or more classes"):
-        checked_monotone({"age": "up"}, schema(), n_classes=3)
     with pytest.raises(ParameterError, match="need a schema"):
         checked_monotone({"age": "up"}, None)
     assert checked_monotone(None, None) == {}

@@ -199,3 +199,13 @@ def test_right_signs_lower_the_error_of_a_small_table_and_wrong_ones_raise_it():
     none, right, wrong = found
     assert right < none - 0.01
     assert wrong > none + 0.02
+
+
+@pytest.mark.parametrize("effect", ["down", -0.02])
+def test_a_prior_and_a_monotone_effect_that_contradict_each_other_are_refused(effect):
+    """Before any charge: one of them is a slip. What agrees, or speaks of other columns, is taken."""
+    opposite = AdditiveClassifier(1.0, schema=SCHEMA, prior={"age": effect}, monotone={"age": "up"})
+    with pytest.raises(ParameterError, match='monotone and prior say opposite things of column "age"'):
+        opposite.plan(1000)
+    for prior, monotone in (({"age": effect}, {"age": "down"}), ({"age": effect}, {"pay": "up"})):
+        assert AdditiveClassifier(1.0, schema=SCHEMA, prior=prior, monotone=monotone).plan(1000).alpha > 0.0

@@ -14,7 +14,7 @@ their covariance is nearly singular.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 import numpy as np
@@ -33,20 +33,22 @@ from confide.models.prior import DIRECTIONS
 from confide.models.scores import LinearModel
 
 
-def checked_monotone(monotone: object, schema: Schema | None, n_classes: int = 0) -> dict[str, str]:
+def checked_monotone(
+    monotone: object, schema: Schema | None, declared: Iterable[tuple[str, str | float]] = ()
+) -> dict[str, str]:
     """The directions of monotone effects by column, from what a user gave. No data is needed for it.
 
     Parameters
     ----------
     monotone : mapping from the name of a column to "up" or "down", or None
     schema : the description of the columns
-    n_classes : number of classes; 0 for a number
+    declared : the effects that a prior declares, see `models.prior.Prior`
 
     Raises
     ------
     ParameterError
-        If it is no such mapping, a column is unknown, is a category or belongs to an interaction, or there are three or more
-        classes.
+        If it is no such mapping, a column is unknown, is a category or belongs to an interaction, or a prior says the
+        opposite.
     """
     if monotone is None:
         return {}
@@ -60,6 +62,7 @@ def checked_monotone(monotone: object, schema: Schema | None, n_classes: int = 0
             "them; leave monotone out, or interactions."
         )
     columns = {} if schema is None else {column.name: column for column in schema.columns}
+    said = {name: float(DIRECTIONS.get(str(effect), effect)) for name, effect in declared}
     for name, direction in monotone.items():
         if name not in columns:
             raise ParameterError(
@@ -79,8 +82,8 @@ def checked_monotone(monotone: object, schema: Schema | None, n_classes: int = 0
                 f'monotone: column "{name}" belongs to an interaction, so its effect depends on other columns and cannot be '
                 f"promised to be monotone; leave it out of monotone or of the interactions."
             )
-    if monotone and n_classes > 2:
-        raise ParameterError("monotone effects are for two classes or a number: three or more classes have a score each.")
+        if DIRECTIONS[direction] * said.get(name, 0.0) < 0.0:
+            raise ParameterError(f'monotone and prior say opposite things of column "{name}"; leave out what is not known.')
     return dict(monotone)
 
 

@@ -314,8 +314,9 @@ class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
         return made._settings(encoder)
 
     def _settings(self, encoder: Encoder | None, *, set_aside: float = 0.0, names: NamesOfColumns | None = None) -> Settings:
-        monotone = checked_monotone(self.monotone, None if encoder is None else encoder.schema)
-        return replace(super()._settings(encoder, set_aside=set_aside, names=names), monotone=tuple(monotone.items()))
+        settings = super()._settings(encoder, set_aside=set_aside, names=names)
+        monotone = checked_monotone(self.monotone, getattr(encoder, "schema", None), getattr(settings.prior, "declared", ()))
+        return replace(settings, monotone=tuple(monotone.items()))
 
     def _hold(self, released: ReleasedModel) -> None:
         super()._hold(released)
