@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from confide.erm.class_losses import OneVsRest, Softmax
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import Hinge, HuberHinge, LogisticHinge, LogisticLoss
 from confide.erm.objective import Objective
@@ -151,6 +152,36 @@ def test_curves_have_more_sums_and_longer_steps():
     assert lengths[True, True] == pytest.approx(5.6 / (0.25 * (0.75**2 * 3.0) * 1000))
     chosen, noisy = decided(centred, curves, mu=0.001)
     assert noisy.steps.step * noisy.n_steps / (1.0 - noisy.steps.momentum) == pytest.approx(2.4 / (chosen.l2 / 0.6))
+
+
+@pytest.mark.parametrize("neighbours", Neighbours)
+def test_curves_beside_little_noise_have_more_sums(neighbours):
+    """160 from 20,000 rows for each unit of noise on, of which a replaced row has two. All together they lead further."""
+    curves, hinge = replace(RULE, has_curves=True), LogisticHinge(0.5)
+    units = 2.0 if neighbours is Neighbours.REPLACE_ONE else 1.0
+    for rows, n_steps, share in ((19_900, 96, 0.85), (20_100, 160, 0.75)):
+        _, descent = decided(problem(rows, 6, loss=hinge, neighbours=neighbours), curves, mu=units)
+        assert (descent.n_steps, descent.steps.momentum) == (n_steps, 0.97)
+        assert descent.slope_limit == pytest.approx(share * math.sqrt(1.0 / 3.0))
+        # Straight lines, the logistic loss without a margin, numbers and several classes were not compared.
+        for loss, rule in (
+            (hinge, RULE),
+            (LogisticLoss(), curves),
+            (SquaredLoss(1.0, 0.5), replace(curves, score_size=1.0)),
+            (Softmax(3), curves),
+            (OneVsRest(hinge, 3), curves),
+        ):
+            _, other = decided(problem(rows, 6, loss=loss, neighbours=neighbours), rule, mu=units)
+            assert other.n_steps == N_STEPS["curves" if rule.has_curves else "lines"]
+        # Rows that come for each unit of noise count, and not rows.
+        _, noisy = decided(problem(rows * 10, 6, loss=hinge, neighbours=neighbours), curves, mu=0.01 * units)
+        assert noisy.n_steps == 96
+    # All steps together, with much noise on many weights.
+    chosen, many = decided(
+        problem(20_100, 3000, loss=hinge, neighbours=neighbours), replace(curves, usual_norm=1.0), mu=units
+    )
+    assert many.n_steps == 160
+    assert many.steps.step * 160 / (1.0 - many.steps.momentum) == pytest.approx(4.0 / (chosen.l2 / 0.6))
 
 
 def test_large_tables_have_fewer_sums():

@@ -141,20 +141,24 @@ def l2_of_chance(problem: Problem, noise: float, typical: float) -> float:
     return _SHARE_OF_CHANCE * largest * (1.0 - problem.penalty.l1_ratio) / problem.penalty.l1_ratio
 
 
-N_STEPS = {"lines": 80, "curves": 96, "many numbers": 48}
-MOMENTUM = {"lines": 0.94, "curves": 0.97, "many numbers": 0.96}
+N_STEPS = {"lines": 80, "curves": 96, "clear curves": 160, "many numbers": 48}
+MOMENTUM = {"lines": 0.94, "curves": 0.97, "clear curves": 0.97, "many numbers": 0.96}
 """The number of noisy sums, and the largest part of a step that the next step repeats: of straight lines, of curves with
-three knots or more, and of tables with many numbers. The numbers of this module, but for those of losses with kinks and of
-curves, were chosen on Adult and Covertype and confirmed on Bank. 120 or 160 sums were no better than 80 for straight lines,
-but at a momentum of .9 they were. With 50 sums Covertype errs as often, and Bank more often by .001. Curves need larger
-weights. Their numbers were chosen on Adult, Bank, Covertype and Skin and confirmed on Bank with economic indicators and KDD
-Cup 99 with all columns (benchmarks/gradients.py)."""
+three knots or more, of such curves beside little noise, and of tables with many numbers. The numbers of this module, but for
+those of losses with kinks and of curves, were chosen on Adult and Covertype and confirmed on Bank. 120 or 160 sums were no
+better than 80 for straight lines, but at a momentum of .9 they were. With 50 sums Covertype errs as often, and Bank more
+often by .001. Curves need larger weights. Their numbers were chosen on Adult, Bank, Covertype and Skin and confirmed on Bank
+with economic indicators and KDD Cup 99 with all columns (benchmarks/gradients.py)."""
 _MANY_NUMBERS = 2**26
 """A table has many numbers from here on, in rows times weights. Each sum over it takes long, and the noise is small."""
-_STEP = {"lines": 3.75, "curves": 5.6, "many numbers": 3.75}
+_ROWS_FOR_CLEAR_CURVES, _LIMIT_OF_CLEAR_CURVES = 20_000.0, 0.75
+"""Curves of two classes take more sums, with a smaller limit on gradients (see `_LIMIT`), from so many rows for each unit of
+noise on, in units of the longest gradient: steps then end before the minimiser is reached, and noise costs next to nothing
+(benchmarks/notes/gradients_or_objective.md)."""
+_STEP = {"lines": 3.75, "curves": 5.6, "clear curves": 5.6, "many numbers": 3.75}
 """The longest step, over the largest curvature of the mean loss along typical rows. Up to 3.75 heavy balls of this momentum
 converge. The rows of curves differ from each other, so no direction has more than a part of that curvature."""
-_WAY_OVER_RIDGE = {"lines": 1.5, "curves": 2.4, "many numbers": 1.5}
+_WAY_OVER_RIDGE = {"lines": 1.5, "curves": 2.4, "clear curves": 4.0, "many numbers": 1.5}
 """All steps, with what momentum adds to each, are together at most so much over the balanced ridge."""
 _LIMIT, _LIMIT_OF_LOGISTIC = 0.85, 0.45
 """The limit on gradients over the norm of a typical row, in units of the largest slope. The logistic loss without a
@@ -181,15 +185,16 @@ def descent_of(rule: AlphaRule, problem: Problem, mu: float) -> tuple[Problem, D
     """The facts with their ridge, and with joints in place of kinks, and the descent, from public facts."""
     typical = typical_norm(problem, rule.usual_norm)
     # A larger margin or target makes scores and weights larger by this factor.
-    unit = rule.score_size or max(1.0, problem.loss.constants.margin)
-    lipschitz, rows = problem.loss.constants.lipschitz, problem.largest_weight * problem.n_rows_low
-    share, width = _LIMIT, problem.row_width - rule.n_slots
+    bounds, rows = problem.loss.constants, problem.largest_weight * problem.n_rows_low
+    unit = rule.score_size or max(1.0, bounds.margin)
+    width, kind = problem.row_width - rule.n_slots, _kind_of(rule, problem, mu)
+    share = _LIMIT_OF_CLEAR_CURVES if kind == "clear curves" else _LIMIT
     # A lower limit makes all weights larger, and with them those that are noise alone.
     if problem.loss == LogisticLoss() and problem.penalty.l1_ratio == 0.0:
-        noise_norm = _sensitivity(problem, lipschitz) / mu * math.sqrt(width)
+        noise_norm = _sensitivity(problem, bounds.lipschitz) / mu * math.sqrt(width)
         is_clear = rows * typical / (width * noise_norm) >= _ENOUGH_FOR_PROBABILITIES
         share = _LIMIT if is_clear else _LIMIT_OF_LOGISTIC
-    limit = lipschitz * min(1.0, share * typical / problem.row_norm)
+    limit = bounds.lipschitz * min(1.0, share * typical / problem.row_norm)
     balanced = balanced_l2(
         # That of the mean of all sums. The weights of several scores are balanced score by score.
         _sensitivity(problem, limit) / mu * math.sqrt(width),
@@ -197,7 +202,7 @@ def descent_of(rule: AlphaRule, problem: Problem, mu: float) -> tuple[Problem, D
         typical,
         on_weights=False,
         score_size=rule.score_size,
-        margin=problem.loss.constants.margin,
+        margin=bounds.margin,
         has_prior=rule.has_near_prior and any(problem.prior),
     )
     if rule.is_automatic:
@@ -206,10 +211,7 @@ def descent_of(rule: AlphaRule, problem: Problem, mu: float) -> tuple[Problem, D
             noise = math.sqrt(2.0) * _sensitivity(problem, limit) / mu
             l2 = min(l2, l2_of_chance(problem, noise, typical))
         problem = replace(problem, l2=l2)
-    curvature = (
-        usual_curvature(problem.loss.constants, unit, has_residuals=rule.score_size is not None) * problem.largest_weight
-    )
-    kind = "many numbers" if has_many_numbers(problem) else "curves" if rule.has_curves else "lines"
+    curvature = usual_curvature(bounds, unit, has_residuals=rule.score_size is not None) * problem.largest_weight
     # The norm of rows at which steps must still converge. Rows in a ball may all be as long as the bound. Centred rows are
     # shorter than rows as they are, which is used for curves alone: straight lines gain nothing by it.
     bound = before_moving(problem.row_bound)
@@ -224,6 +226,14 @@ def descent_of(rule: AlphaRule, problem: Problem, mu: float) -> tuple[Problem, D
         l1 = problem.penalty.l1_strength(problem.l2)
         steps = replace(steps, prior=(), l1=l1, row_width=problem.row_width, n_features=problem.n_features)
     return _with_joint(problem, Descent(n_steps, limit, math.inf, steps), unit)
+
+
+def _kind_of(rule: AlphaRule, problem: Problem, mu: float) -> str:
+    """Which number of sums, which momentum and which steps suit such a fit."""
+    loss, of_rows = problem.loss.constants, problem.n_rows_low * problem.largest_weight * problem.row_norm
+    is_clear = of_rows * mu >= _ROWS_FOR_CLEAR_CURVES * _sensitivity(problem, 1.0)
+    curves = "clear curves" if is_clear and loss.margin > 1.0 and loss.n_outputs == 1 else "curves"
+    return "many numbers" if has_many_numbers(problem) else curves if rule.has_curves else "lines"
 
 
 def _sensitivity(problem: Problem, limit: float) -> float:
