@@ -29,7 +29,7 @@ AdditiveClassifier = partial(confide.AdditiveClassifier, interactions=())
 AdditiveRegressor = partial(confide.AdditiveRegressor, interactions=())
 
 BUDGET = ZCDP(4.0)
-"""Under (epsilon, delta), so few weights would have Laplace noise, and no atoms."""
+"""Under (epsilon, delta), so few weights would have Laplace noise, and atoms of one column."""
 COLUMNS = {
     "gain": {"low": 0, "high": 20_000, "scale": "log"},
     "loss": {"low": 0, "high": 100, "scale": "log", "missing": True},
@@ -252,17 +252,31 @@ def test_a_pure_budget_is_charged_once():
     assert {5013.0, 7688.0} <= set(atoms_of(model)["gain"])
 
 
-def test_few_weights_keep_laplace_noise():
-    """Unless the noise is small: under (epsilon, delta), and with so many rows for each unit of noise on a weight."""
-    assert ROWS_FOR_ATOMS == 35_000.0
-    schema = replace(SCHEMA, columns={name: COLUMNS[name] for name in ("gain", "sex")})
-    model = AdditiveClassifier(ApproxDP(2.0, 1e-12), schema=schema, knots=6)
-    plan = model.plan(40_000)
-    assert plan.atoms is None
-    assert plan.noise.law == "laplace"
-    least = ROWS_FOR_ATOMS * noise_on_a_weight(plan) / plan.problem.row_bound.l2_norm
-    assert model.plan(int(0.97 * least)).atoms is None
-    assert model.plan(int(1.03 * least)).atoms is not None
+@pytest.mark.parametrize(
+    ("interact", "columns"), [((), ["gain"]), (["loss"], ["loss"]), (["gain"], ["gain"])], ids=["none", "second", "first"]
+)
+def test_few_weights_have_atoms_in_one_column(interact, columns, tmp_path):
+    """Under (epsilon, delta), with so many rows for each unit of noise: in a column of an interaction, or the first."""
+    assert ROWS_FOR_ATOMS == 3_500.0
+    ages = {f"age{i}": COLUMNS["age"] for i in range(6)}
+    schema = replace(SCHEMA, columns=COLUMNS | ages, interact=[["sex", name] for name in interact])
+    model, plain = (
+        AdditiveClassifier(ApproxDP(2.0, 1e-9), schema=schema, knots=2, atoms=atoms) for atoms in ("auto", False)
+    )
+    noise = plain.plan(13_000)
+    assert noise.noise.law == "laplace"
+    least = ROWS_FOR_ATOMS * noise_on_a_weight(noise) / noise.problem.row_bound.l2_norm
+    assert model.plan(int(0.97 * least)) == plain.plan(int(0.97 * least))
+    plan = model.plan(int(1.03 * least))
+    assert [column.name for column in plan.atoms.query.columns] == columns
+    assert plan.problem.n_features == noise.problem.n_features + SLOTS
+    assert plan.noise.law == "gaussian"
+    rows = ROWS.assign(**dict.fromkeys(ages, ROWS["age"]))
+    fit = AdditiveClassifier(ApproxDP(20.0, 1e-9), schema=schema, knots=2, random_state=0).fit(rows, rows["y"])
+    assert ({5013.0, 7688.0} <= set(atoms_of(fit).get("gain", ()))) == (columns == ["gain"])
+    assert f'the rows are counted by their number in "{columns[0]}", with noise' in fit.guarantee_.statement()
+    fit.save(tmp_path / "model.json")
+    assert failures_of_plan(confide.load(tmp_path / "model.json")) == ()
 
 
 def test_a_column_gets_as_many_atoms_as_it_has_slots():

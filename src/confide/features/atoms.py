@@ -55,7 +55,7 @@ def are_exact(column: NumberColumn) -> bool:
     return max(-column.low, column.high) < 2.0**53
 
 
-def sought_in(schema: Schema, names: Sequence[str]) -> tuple[NumberColumn, ...]:
+def sought_in(schema: Schema, names: Sequence[str], *, in_one: bool = False) -> tuple[NumberColumn, ...]:
     """The columns of a schema in which a fit looks for atoms: those with a logarithmic scale that say nothing of atoms.
 
     They are taken in order, as long as all together have few enough cells. A number is left out where the name of an atom
@@ -66,6 +66,7 @@ def sought_in(schema: Schema, names: Sequence[str]) -> tuple[NumberColumn, ...]:
     ----------
     schema : the public description of the columns
     names : of the encoded columns
+    in_one : whether they are looked for in one column alone: in the first that is named in an interaction, or else the first
     """
     found, taken, n_left = [], (*schema.column_names, *names), MOST_IN_FIT
     for column in schema.columns:
@@ -74,7 +75,8 @@ def sought_in(schema: Schema, names: Sequence[str]) -> tuple[NumberColumn, ...]:
             if not [name for name in taken if name.startswith(own) and not name.startswith(f"{own}(missing)")]:
                 n_left -= n_cells(column, MOST_IN_COLUMN)
                 found += [column] if n_left >= 0 else []
-    return tuple(found)
+    named = {name for interaction in schema.interact for name in interaction.columns}
+    return tuple(sorted(found, key=lambda column: column.name not in named)[:1] if in_one else found)
 
 
 def slots_of(column: NumberColumn, atoms: Sequence[float]) -> NDArray[np.int16]:

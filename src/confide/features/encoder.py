@@ -54,7 +54,8 @@ class Encoder:
     ----------
     schema : the public description of the columns
     of_part : whether the rows that it reads are only a part of all rows; then other rows may use columns that these do not
-    slots : how many places there are for the atoms of each column in which a fit looks for some (`features.atoms.sought_in`)
+    slots : how many places there are for the atoms of each column in which a fit looks for some
+    in_one : whether it looks in one column alone (`features.atoms.sought_in`)
 
     Attributes
     ----------
@@ -86,6 +87,7 @@ class Encoder:
     schema: Schema
     of_part: bool = field(default=False, compare=False, repr=False)
     slots: int = field(default=0, repr=False)
+    in_one: bool = field(default=False, repr=False)
     n_features: int = field(init=False, compare=False, repr=False)
     feature_names: tuple[str, ...] = field(init=False, compare=False, repr=False)
     groups: tuple[Group, ...] = field(init=False, compare=False, repr=False)
@@ -107,7 +109,7 @@ class Encoder:
     def __post_init__(self) -> None:
         encodings = encodings_of(self.schema)
         if self.slots:
-            sought = sought_in(self.schema, layout_of(self.schema, encodings)[0])
+            sought = sought_in(self.schema, layout_of(self.schema, encodings)[0], in_one=self.in_one)
             encodings = encodings_of(self.schema, sought, self.slots)
         names, groups, row_bound, products, beside = layout_of(self.schema, encodings)
         # Interactions come after all columns.

@@ -377,11 +377,11 @@ def _has_risks_as_planned(interest: InterestEvidence, plan: InterestPlan) -> boo
 def _is_bounded_as_planned(model: Any, plan: AnyPlan) -> bool:
     """Whether rows to be scored are clipped as the plan clips them, and shortened where it does so in the norm of a form."""
     released, planned = released_model(model), before_moving(plan.problem.row_bound)
-    form = form_of_model(model)
-    encoder = released.encoder
+    form, encoder = form_of_model(model), released.encoder
     # Slots in which the fit found no atoms are left out of the model.
-    if encoder is not None and planned == Encoder(encoder.schema.before_fit, slots=SLOTS).row_bound:
-        planned = encoder.row_bound
+    if encoder is not None and (part := getattr(plan, "atoms", None)) is not None:
+        with_slots = Encoder(encoder.schema.before_fit, slots=SLOTS, in_one=len(part.query.columns) == 1)
+        planned = encoder.row_bound if planned == with_slots.row_bound else planned
     if form is None:
         return bool(released.scoring.row_bound == planned)
     if encoder is not None and encoder.appended is not None:

@@ -176,11 +176,10 @@ more noise few are found. At (.5, 1e-5) Adult errs by .1428 without and .1393 wi
 with economic indicators by .0845 and .0862, where it is .0030. Under a pure budget weights have Laplace noise, and atoms
 cost more: Adult errs by .1409 without and .1407 with them at an epsilon of 2, where it is .0017, and Bank with economic
 indicators by .0839 and .0848. At 4 it is .1402 and .1353, and .0824 and .0830."""
-ROWS_FOR_ATOMS = 35_000.0
-"""Beside counts with Gaussian noise, weights have Gaussian noise too. Where they would have Laplace noise without, because
-they are few, atoms are looked for if so many rows come for each unit of noise on a weight. KDD Cup 99 errs by .0036 without
-and .0040 with atoms at (.5, 1e-5), with 8,200 rows for each unit; by .0031 and .0035 at 1, with 17,000; and by .0030 and
-.0022 at 4, with 70,000."""
+ROWS_FOR_ATOMS = 3_500.0
+"""Beside counts with Gaussian noise, weights have Gaussian noise too, and it grows with the columns that have slots. Where
+weights would have Laplace noise without, because they are few, atoms are looked for in one column alone, if so many rows
+come for each unit of noise on a weight (benchmarks/notes/what_do_atoms_gain.md)."""
 
 
 def with_slots(encoder: Encoder, settings: Settings, count: Count | None) -> Encoder:
@@ -201,18 +200,19 @@ def with_slots(encoder: Encoder, settings: Settings, count: Count | None) -> Enc
     if not (isinstance(minimised, ScoreLoss) and is_plain and is_one and may_share):
         return encoder
     made = Encoder(encoder.schema, encoder.of_part, SLOTS)
-    if not made.sought:
-        return encoder
     # Laplace noise on each weight grows with their number, so slots must not outnumber other weights.
-    if budget.is_pure and (minimised.score_size is not None or made.n_features > 2 * encoder.n_features):
+    are_many = minimised.score_size is not None or made.n_features > 2 * encoder.n_features
+    if not made.sought or (budget.is_pure and are_many):
         return encoder
     with suppress(ParameterError):
         n_rows = None if count is None else count()
+        plain = make_plan(settings, encoder.n_features, n_rows)
+        in_one = law_of(plain) == "laplace" and not budget.is_pure
+        made = replace(made, in_one=in_one)
         part = atoms_plan(settings, made, n_rows)
-        if 3.0 * part.deviation <= ENOUGH_FOR_ATOMS[part.law] * part.query.n_rows[0]:
-            plain = make_plan(settings, encoder.n_features, n_rows)
-            is_clear = _rows_for_noise(plain, plain.problem.row_bound.l2_norm) >= ROWS_FOR_ATOMS
-            return made if is_clear or law_of(plain) == "gaussian" or budget.is_pure else encoder
+        is_clear = not in_one or _rows_for_noise(plain, plain.problem.row_bound.l2_norm) >= ROWS_FOR_ATOMS
+        if is_clear and 3.0 * part.deviation <= ENOUGH_FOR_ATOMS[part.law] * part.query.n_rows[0]:
+            return made
     return encoder
 
 
@@ -371,8 +371,7 @@ def features_pay(plan: AnyPlan, schema: Schema) -> bool:
 
 def _rows_needed(plan: AnyPlan, schema: Schema) -> float:
     """How many rows must come for each unit of noise, so that random features pay."""
-    needed = ENOUGH_ROWS[law_of(plan)] * (1.0 if is_of_numbers(schema) else MORE_ROWS_WITH_CATEGORIES)
-    return needed * len(schema.columns)
+    return ENOUGH_ROWS[law_of(plan)] * (1.0 if is_of_numbers(schema) else MORE_ROWS_WITH_CATEGORIES) * len(schema.columns)
 
 
 def is_of_numbers(schema: Schema, least: float = LEAST_SHARE_OF_NUMBERS) -> bool:

@@ -160,12 +160,10 @@ SHARE_OF_ATOMS = 0.15
 def atoms_plan(settings: Settings, encoder: Encoder, n_rows: int | None) -> SumPlan[AtomsOfColumns]:
     """The plan of the counts by which a fit finds atoms for the slots of an encoder."""
     facts = facts_of_rows(settings, encoder.n_features, n_rows)
-    number, sizes = (
-        (facts["n_rows_low"], facts["n_rows_high"]),
-        (n_cells(column, MOST_IN_COLUMN) for column in encoder.sought),
-    )
+    number = (facts["n_rows_low"], facts["n_rows_high"])
+    sizes = tuple(n_cells(column, MOST_IN_COLUMN) for column in encoder.sought)
     persons = (settings.neighbours, settings.rows_per_person)
-    query = AtomsOfColumns(tuple(sizes), 0, *persons, columns=encoder.sought, slots=encoder.slots, n_rows=number)
+    query = AtomsOfColumns(sizes, 0, *persons, columns=encoder.sought, slots=encoder.slots, n_rows=number)
     return SumPlan.of(query, settings.budget, ("laplace" if settings.budget.is_pure else "gaussian",), SHARE_OF_ATOMS)
 
 
