@@ -5,11 +5,13 @@ from __future__ import annotations
 import tracemalloc
 
 import numpy as np
+import pytest
 
 from confide.data.arrays import ArrayBlocks, MappedBlocks, MemorySource
 from confide.erm.losses import LogisticLoss
+from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
-from confide.features.fourier import FourierMap
+from confide.features.fourier import CurvesAndFeatures, FourierMap
 
 
 def made_up(n_rows, n_inputs):
@@ -41,3 +43,44 @@ def test_the_mapped_matrix_never_exists():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 4_000_000
+
+
+def of_a_fit(n_rows, *, keeps=True):
+    """Rows with their features, as a fit has them, and a sum over them."""
+    rows, labels = made_up(n_rows, 4)
+    blocks = MappedBlocks(ArrayBlocks(rows), CurvesAndFeatures(FourierMap(4, 50), 1.0, 2.0), keeps)
+    return MemorySource(blocks, labels), RowSum(LogisticLoss(), BallBound(1.5), 1.0, order=1)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_a_fit_makes_the_features_of_each_row_once(monkeypatch, n_threads):
+    """Sums agree to the bit with those over rows that are made in each pass, also where a pass begins in the middle."""
+    monkeypatch.setattr("confide.data.arrays._FEWEST_ROWS", 16)
+    monkeypatch.setattr("confide.data.arrays._BLOCK_BYTES", 2**13)
+    made, transform = [], CurvesAndFeatures.transform
+    monkeypatch.setattr(CurvesAndFeatures, "transform", lambda self, rows: made.append(len(rows)) or transform(self, rows))
+    (source, row_sum), (again, _) = of_a_fit(3000), of_a_fit(3000, keeps=False)
+    source = MemorySource(source.blocks, source.labels, n_threads=n_threads)
+    np.testing.assert_array_equal(source.blocks.block(50, 90), again.blocks.block(50, 90))
+    before = sum(made)
+    for weights in (np.zeros((1, 55)), np.linspace(-1.0, 1.0, 55)[None]):
+        expected = again.sum_over_rows(row_sum, weights).gradient
+        np.testing.assert_array_equal(source.sum_over_rows(row_sum, weights).gradient, expected)
+    assert before + 2 * 3000 + 2900 <= sum(made) <= before + 3 * 3000
+    np.testing.assert_array_equal(source.copied(np.arange(0, 3000, 7)).blocks.rows, again.blocks.block(0, 3000)[::7])
+
+
+def test_rows_are_kept_up_to_a_bound_on_their_numbers(monkeypatch):
+    """Beyond it, after other scales, and for parts of the rows, they are made again; the bytes are those of the bound."""
+    monkeypatch.setattr("confide.data.arrays._MAPPED_NUMBERS", 3000 * 54)
+    kept, more = of_a_fit(3000)[0].blocks, of_a_fit(3001)[0].blocks
+    others = (more, kept.taken(np.arange(9)), of_a_fit(3000, keeps=False)[0].blocks)
+    assert [blocks.made_anew for blocks in (kept, *others)] == [False, True, True, True]
+    assert kept.block(0, 3000).nbytes == 4 * 3000 * 54
+    assert np.shares_memory(kept.block(0, 10), kept.block(5, 9))
+    assert not np.shares_memory(more.block(0, 10), more.block(0, 10))
+    scaled = of_a_fit(3000)[0].remapped(lambda features: features.scaled((2.0,) * 4))
+    assert not scaled.blocks.made_anew
+    expected = scaled.blocks.fourier_map.transform(scaled.blocks.blocks.block(0, 9))
+    np.testing.assert_array_equal(scaled.blocks.block(0, 9), expected)
+    assert not np.array_equal(scaled.blocks.block(0, 9), kept.block(0, 9))

@@ -68,18 +68,18 @@ def test_effects_are_means_of_the_score_over_all_other_columns(schema):
     model = fitted(schema)
     effects, (scores, weights) = effects_of(model), on_grid(model)
     left = scores - mean_for(scores, weights, ())
-    np.testing.assert_allclose(effects.intercepts, [mean_for(scores, weights, ())], atol=1e-8)
+    np.testing.assert_allclose(effects.intercepts, [mean_for(scores, weights, ())], atol=1e-7)
     whole, found = mean_for(left**2, weights, ()), {term.columns: term for term in effects.terms}
     for axis, name in enumerate("abcd"):
         own = mean_for(left, weights, (axis,))
-        np.testing.assert_allclose(found[name,].effects[: own.size, 0], own, atol=1e-8)
+        np.testing.assert_allclose(found[name,].effects[: own.size, 0], own, atol=1e-7)
         left = left - own.reshape([-1 if other == axis else 1 for other in range(4)])
     variances = {}
     for axes in combinations(range(4), 2):
         own, names = mean_for(left, weights, axes), tuple("abcd"[axis] for axis in axes)
         variances[names] = mean_for(own**2, [weights[axis] for axis in axes], ())
         if names in found:
-            np.testing.assert_allclose(found[names].effects[: len(own), : own.shape[1], 0], own, atol=1e-8)
+            np.testing.assert_allclose(found[names].effects[: len(own), : own.shape[1], 0], own, atol=1e-7)
             np.testing.assert_allclose(variances_of(found[names]), [variances[names]], rtol=1e-6)
     assert {names for names in found if len(names) == 2} == set(sorted(variances, key=variances.get)[-2:])
     assert effects.share_of_interactions == pytest.approx(mean_for(left**2, weights, ()) / whole, rel=1e-6)

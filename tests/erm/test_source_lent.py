@@ -21,7 +21,7 @@ from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
 from confide.erm.source import LentSource, SummableRows, _Reading, made_for_a_solver, unwritable
 from confide.features.encoder import Encoder
-from confide.features.fourier import FourierMap
+from confide.features.fourier import CurvesAndFeatures, FourierMap
 from confide.features.schema import Schema
 
 N, RNG = 300, np.random.default_rng(0)
@@ -52,6 +52,7 @@ class Foreign(SummableRows):
         return self.behind.sum_over_rows(row_sum, weights)
 
 
+APPENDING = CurvesAndFeatures(FourierMap(4, 6), 1.0, 1.0)
 SOURCES = {
     "dense": lambda: MemorySource(ArrayBlocks(ROWS), LABELS, COUNTS),
     "single, strided": lambda: MemorySource(ArrayBlocks(np.asfortranarray(ROWS.astype(np.float32))[::2]), LABELS[::2]),
@@ -59,6 +60,7 @@ SOURCES = {
     "copied": lambda: MemorySource(ArrayBlocks(ROWS, rows_in_block=64, are_copies=True), LABELS, COUNTS),
     "encoded": lambda: MemorySource(EncodedBlocks(ENCODER, CODES), LABELS),
     "mapped": lambda: MemorySource(MappedBlocks(ArrayBlocks(ROWS), FourierMap(4, 6)), LABELS),
+    "kept": lambda: MemorySource(MappedBlocks(ArrayBlocks(ROWS), APPENDING, keeps=True), LABELS),
     "streamed": streamed,
     "foreign": Foreign,
 }  # fmt: skip

@@ -25,13 +25,21 @@ def rows_of(seed: int, n: int) -> Array:
 
 
 def test_a_row_keeps_its_columns_and_gets_features_of_the_given_norm():
-    """The columns come first and are not changed. The features are those of the map times g."""
+    """The columns come first. The features are those of the map times g. All are rounded to single precision."""
     rows = rows_of(0, 50)
     mapped = APPENDING.transform(rows)
     assert mapped.shape == (50, APPENDING.n_features) == (50, 11)
-    assert np.array_equal(mapped[:, :3], rows)
-    assert np.array_equal(mapped[:, 3:], 2.0 * APPENDING.features.transform(rows))
-    np.testing.assert_allclose(np.linalg.norm(mapped[:, 3:], axis=1), 2.0, rtol=1e-11)
+    assert mapped.dtype == np.float32
+    assert np.array_equal(mapped[:, :3], rows.astype(np.float32))
+    assert np.array_equal(mapped[:, 3:], (2.0 * APPENDING.features.transform(rows)).astype(np.float32))
+    np.testing.assert_allclose(np.linalg.norm(mapped[:, 3:].astype(float), axis=1), 2.0, rtol=1e-7)
+
+
+def test_rows_of_any_numbers_stay_finite_in_single_precision():
+    """No column is beyond the largest norm of a row, whatever finite numbers come."""
+    mapped = APPENDING.transform(np.array([[1e300, -1e300, 0.0]]))
+    np.testing.assert_array_equal(mapped[0, :3], [2.0**20, -(2.0**20), 0.0])
+    assert np.isfinite(mapped).all()
 
 
 def test_it_says_what_a_row_becomes():
@@ -41,14 +49,14 @@ def test_it_says_what_a_row_becomes():
 
 @given(st.integers(0, 1000), st.floats(0.01, 100.0), st.floats(0.01, 100.0))
 def test_the_ball_holds_every_row_and_no_ball_much_smaller_does(seed, g, scale):
-    """Rows of norm r become rows of norm sqrt(r^2 + g^2). The bound clips none, and clips rows that are 1% longer."""
+    """Rows of norm r become rows of norm sqrt(r^2 + g^2). The bound clips none but for rounding, and clips longer rows."""
     rows = rows_of(seed, 5)
     rows *= scale / np.linalg.norm(rows, axis=1, keepdims=True)
     appending = CurvesAndFeatures(FourierMap(3, 8), g, scale)
     mapped = appending.transform(rows)
     assert appending.row_bound.norm == pytest.approx(math.hypot(scale, g), rel=1e-8)
-    assert appending.row_bound.clip(mapped) is mapped
-    longer = 1.01 * mapped
+    np.testing.assert_allclose(appending.row_bound.clip(mapped), mapped, rtol=2.0**-22)
+    longer = 1.01 * mapped.astype(float)
     assert not np.shares_memory(appending.row_bound.clip(longer), longer)
 
 

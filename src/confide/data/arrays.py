@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import repeat
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from confide.errors import InputError, InputTypeError
 from confide.features.codes import Codes
 from confide.features.encoder import Encoder
 from confide.features.forms import RowMap
+from confide.features.fourier import CurvesAndFeatures
 from confide.threads import Pass, made_in_order, watched_pass
 
 # Rows that passed the check, as a fit uses them.
@@ -290,13 +291,13 @@ class Blocks:
     n_features: int = field(init=False)
     rows_in_block: int = field(default=0, kw_only=True)
     are_copies: bool = field(default=False, kw_only=True)
+    made_anew: bool = field(init=False)
 
-    made_anew: ClassVar[bool] = False
-
-    def _hold(self, shape: tuple[int, int], rows_in_block: int) -> None:
+    def _hold(self, shape: tuple[int, int], rows_in_block: int, made_anew: bool = False) -> None:
         """Compute once what every pass asks for."""
         for name, size in zip(("n_rows", "n_features", "rows_in_block"), (*shape, rows_in_block), strict=True):
             object.__setattr__(self, name, int(size))
+        object.__setattr__(self, "made_anew", made_anew)
 
     @property
     def blocks_in_group(self) -> int:
@@ -599,22 +600,18 @@ class MemorySource(CheckedSource):
 
     def remapped(self, change: RowMapChange) -> MemorySource:
         mapped: Any = self.blocks
-        made = change(mapped.fourier_map)
-        if made is not None:
-            return replace(self, blocks=MappedBlocks(mapped.blocks, made))
+        if (made := change(mapped.fourier_map)) is not None:
+            return replace(self, blocks=replace(mapped, fourier_map=made))
         return replace(self, blocks=replace(mapped.blocks, rows_in_block=mapped.rows_in_block))
 
     @property
     def cells(self) -> tuple[NDArray[Any], ...]:
         """The cell of each number (n_rows,) in the columns whose atoms are still to be found."""
         blocks: Any = self.blocks
-        return getattr(blocks, "blocks", blocks).codes.cells  # type: ignore[no-any-return]
+        return blocks.codes.cells  # type: ignore[no-any-return]
 
     def with_atoms(self, atoms: tuple[tuple[float, ...], ...]) -> MemorySource:
         blocks: Any = self.blocks
-        if type(blocks) is MappedBlocks:
-            inner: Any = blocks.blocks
-            return replace(self, blocks=replace(blocks, blocks=inner.with_atoms(atoms)))
         return replace(self, blocks=blocks.with_atoms(atoms))
 
     def in_memory(self, purpose: str = "") -> Iterator[MemorySource]:
@@ -668,33 +665,53 @@ def inside(indices: Indices, n_features: int) -> Indices:
 # Rows that a public map, such as random Fourier features, is applied to, block by block.
 
 
+_MAPPED_NUMBERS = 2**27
+"""A fit keeps so many numbers of mapped rows, 512 MiB. Where there are more, every pass makes them again."""
+
+
 @dataclass(frozen=True, slots=True)
 class MappedBlocks(Blocks):
-    """Blocks of mapped rows, made when they are asked for. The whole mapped matrix never exists.
+    """Blocks of mapped rows, made when they are asked for, and again each time unless they are kept.
 
     Parameters
     ----------
     blocks : rows as the map takes them
     fourier_map : the map that is applied to each row
+    keeps : whether rows in single precision are kept once they were made, if all of them are few enough. Then they are not
+        made for the caller, who must not write to them
     """
 
     blocks: Blocks
     fourier_map: RowMap
-
-    made_anew: ClassVar[bool] = True
+    keeps: bool = False
+    _kept: tuple[NDArray[np.float32], NDArray[np.bool_]] | None = field(init=False, compare=False, repr=False)
+    """The rows, and which of them were made."""
 
     def __post_init__(self) -> None:
-        n_features = self.fourier_map.n_features
-        self._hold((self.blocks.n_rows, n_features), rows_in_block(n_features))
+        shape = self.blocks.n_rows, self.fourier_map.n_features
+        is_kept = self.keeps and isinstance(self.fourier_map, CurvesAndFeatures) and math.prod(shape) <= _MAPPED_NUMBERS
+        self._hold(shape, rows_in_block(shape[1]), made_anew=not is_kept)
+        object.__setattr__(self, "_kept", (np.empty(shape, np.float32), np.zeros(shape[0], bool)) if is_kept else None)
 
-    def block(self, start: int, stop: int) -> Array:
-        return self.fourier_map.transform(dense(self.blocks.block(start, stop)))
+    def block(self, start: int, stop: int) -> Rows:
+        if self._kept is None:
+            return self.fourier_map.transform(dense(self.blocks.block(start, stop)))
+        rows, known = self._kept
+        for first in range(start, stop, self.rows_in_block):
+            part = slice(first, min(first + self.rows_in_block, stop))
+            if not known[part].all():
+                # Threads that make the same rows make the same numbers.
+                rows[part] = self.fourier_map.transform(dense(self.blocks.block(part.start, part.stop)))
+                known[part] = True
+        return rows[start:stop]
 
-    def copied(self, positions: Indices) -> Array:
+    def copied(self, positions: Indices) -> Rows:
+        if self._kept is not None and self._kept[1][positions].all():
+            return self._kept[0][positions]
         return self.fourier_map.transform(self.blocks.copied(positions))
 
     def taken(self, positions: Indices) -> MappedBlocks:
-        return replace(self, blocks=self.blocks.taken(positions))
+        return replace(self, blocks=self.blocks.taken(positions), keeps=False)
 
 
 # Rows that are kept as codes of raw columns and encoded block by block, by public knowledge alone.
@@ -721,12 +738,10 @@ class EncodedBlocks(Blocks):
     codes: Codes
     single: bool = False
 
-    made_anew: ClassVar[bool] = True
-
     def __post_init__(self) -> None:
         width, coded = self.encoder.n_features, self.encoder.codes_rows
         usual = rows_in_sparse_block(width) if coded else rows_in_block(width)
-        self._hold((self.codes.n_rows, width), self.rows_in_block or usual)
+        self._hold((self.codes.n_rows, width), self.rows_in_block or usual, made_anew=True)
 
     def with_atoms(self, atoms: tuple[tuple[float, ...], ...]) -> EncodedBlocks:
         """The same rows with the atoms that were found."""

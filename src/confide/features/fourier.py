@@ -75,7 +75,7 @@ _FREQUENCY_BITS = 16
 
 Rounding errors have mean zero, so they change the kernel only by about 2^-32 of what a change of its scale would.
 """
-_NUMBERS_IN_BLOCK = 2**16
+_NUMBERS_IN_BLOCK = 2**17
 _LARGEST_ENTRY, _SMALLEST_EXPONENT = 2.0**400, -400
 
 
@@ -381,7 +381,7 @@ class CurvesAndFeatures:
 
     def bound_for(self, norm: float) -> BallBound:
         """A ball that holds every row with its features whose norm was at most this before they were appended."""
-        # Rounded upwards, so that rows at the bound are not clipped for rounding alone.
+        # Rounded upwards, so that rows at the bound are not clipped for the rounding of doubles alone.
         return BallBound(math.hypot(norm, self.feature_norm) * (1.0 + 2.0**-30))
 
     def may_have(self, row_bound: RowBound) -> bool:
@@ -392,7 +392,7 @@ class CurvesAndFeatures:
         """Names of the columns of a row with its features, from the names of the columns before."""
         return (*inputs, *self.features.names)
 
-    def transform(self, rows: Rows) -> Array:
+    def transform(self, rows: Rows) -> NDArray[Any]:
         """Append the features to rows.
 
         Parameters
@@ -401,8 +401,8 @@ class CurvesAndFeatures:
 
         Returns
         -------
-        array (m, n_features), float64, fresh and C-contiguous: first the columns of the rows, then the features. Each row
-        is a function of the row alone, bit for bit
+        array (m, n_features), float32, fresh and C-contiguous: first the columns of the rows, then the features. Each row
+        is a function of the row alone, bit for bit. In single precision, rows can be kept for many passes
 
         Raises
         ------
@@ -410,8 +410,10 @@ class CurvesAndFeatures:
             If rows do not have n_inputs columns.
         """
         features = self.features.transform(rows)
-        features *= self.feature_norm
-        return np.concatenate([np.asarray(rows, dtype=np.float64), features], axis=1)
+        mapped = np.empty((features.shape[0], self.n_features), np.float32)
+        np.multiply(features, self.feature_norm, out=mapped[:, self.n_inputs :], casting="same_kind")
+        np.clip(rows, -_LARGEST_NORM, _LARGEST_NORM, out=mapped[:, : self.n_inputs], casting="same_kind")
+        return mapped
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able form, read by `from_dict`."""

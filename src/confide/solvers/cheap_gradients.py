@@ -20,8 +20,8 @@ from confide.array_types import Array, Indices, Rows, Targets, Weights
 from confide.compiled.gradient_sums import CompiledSum, code_of
 from confide.compiled.loading import kernel
 from confide.compiled.stored_rows import StoredArray, StoredRows
-from confide.data.arrays import ArrayBlocks, MemorySource, StoredBlocks, rows_in_block
-from confide.erm.clipped_rows import MANY_SCORES
+from confide.data.arrays import ArrayBlocks, KeptBlocks, MemorySource, StoredBlocks, rows_in_block
+from confide.erm.clipped_rows import MANY_SCORES, ScaledRows, scaled_once
 from confide.erm.coded_rows import CodedRows, dense
 from confide.erm.losses import Loss
 from confide.erm.objective import HasGradients, Objectives
@@ -175,21 +175,22 @@ class ApproximateSum:
         self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
     ) -> None:
         """Add the gradients of one block of rows (m, d) to the totals in place."""
-        n_features, rows = rows.shape[1], _in_precision(dense(rows), self.precision)
+        n_features, rows = rows.shape[1], dense(rows)
+        rows = rows if type(rows) is ScaledRows else _in_precision(rows, self.precision)
         targets: Any = labels
         factors = None
         if labels.ndim == 2:
-            targets, factors = _without_factors(labels, rows.dtype)
-        directions = weights[:, :n_features].astype(rows.dtype)
-        long = LONG_ROW if rows.dtype == np.float64 else _LONG_SINGLE_ROW
-        if len(weights) == 1 and n_features >= long and not issparse(rows) and rows.flags.c_contiguous:
+            targets, factors = _without_factors(labels, self.precision)
+        directions = weights[:, :n_features].astype(self.precision)
+        long = LONG_ROW if self.precision == np.float64 else _LONG_SINGLE_ROW
+        if len(weights) == 1 and n_features >= long and isinstance(rows, np.ndarray) and rows.flags.c_contiguous:
             scores = row_products(rows, directions[0])[:, None]
         else:
             scores = product(rows, directions.T)
         if factors is not None:
             scores *= factors
         if self.intercept > 0.0:
-            scores += (self.intercept * weights[:, n_features]).astype(rows.dtype)
+            scores += (self.intercept * weights[:, n_features]).astype(self.precision)
         terms = self.loss.of_scores(scores, targets, self.order)
         slopes, curvatures = np.asarray(terms.slope), np.asarray(terms.curvature)
         if row_weights is not None or self.largest_weight < 1.0:
@@ -201,9 +202,9 @@ class ApproximateSum:
             totals.gradient[:, n_features] += self.intercept * slopes.sum(axis=0, dtype=np.float64)
         if factors is not None:
             slopes *= factors
-        totals.gradient[:, :n_features] += product(slopes.T.astype(rows.dtype, copy=False), rows)
+        totals.gradient[:, :n_features] += product(slopes.T.astype(self.precision, copy=False), rows)
 
-    def _add_hessian(self, hessian: Array, rows: Array, factors: Any, curvatures: Array) -> None:
+    def _add_hessian(self, hessian: Array, rows: Any, factors: Any, curvatures: Array) -> None:
         n_features = rows.shape[1]
         bent = np.empty((rows.shape[0], hessian.shape[1]), np.float32)
         for problem, matrix in enumerate(hessian):
@@ -212,7 +213,7 @@ class ApproximateSum:
             if self.intercept > 0.0:
                 bent[:, n_features:] = self.intercept * root
             # BLAS through NumPy computes one triangle and leaves Python's lock free; through SciPy it would keep the lock.
-            matrix += np.dot(bent.T, bent)
+            matrix += np.dot(bent.T, bent, out=scratch(matrix.shape, "products", np.float32))
 
     def completed(self, totals: Totals) -> Totals:
         """The totals with both triangles of every Hessian."""
@@ -248,8 +249,7 @@ def cheaper_stages(
         return (Stage(made, error_of(rows_in_single(fewer), fewer, near, made.source.n_rows), np.float32),)
     source, unshortened = _in_long_blocks(objective.source), _known(unshortened, fewer, start)
     held, ball = in_memory(source), _ball(bound)
-    compiled = compiled_objective(objective, unshortened)
-    if compiled is not None:
+    if (compiled := compiled_objective(objective, unshortened)) is not None:
         # The kernel is at least as fast as each of the others, and rounds as little as the exact gradients.
         return (Stage(compiled),)
     unshortened = unshortened and not (held is not None and ball is not None and _shortens_any(held, ball))
@@ -273,7 +273,9 @@ def cheaper_stages(
                 in_doubles = (Stage(approximate(objective, known, np.float64)),)
     if in_single is None:
         return in_doubles
-    floor = _error_in_single_precision(source.n_rows, unshortened, fewer, near)
+    held, ball = in_memory(fewer.source), BallBound(fewer.row_bound.l2_norm)
+    few = None if held is None else _with_factors(held, ball, unshortened, np.float32)
+    floor = error_of(None if few is None else approximate(fewer, few, np.float32), fewer, near, source.n_rows)
     return (Stage(approximate(objective, in_single, np.float32), floor, np.float32), *in_doubles)
 
 
@@ -301,21 +303,31 @@ def made_once(objective: Objectives) -> CheapObjective | None:
         return None
     # Arrays are not made anew, and encoded rows are soon made in single precision.
     is_other = isinstance(source.blocks, ArrayBlocks) or source.blocks.in_single_precision() is not None
-    first = None if is_other else source.blocks.block(0, 1)
-    return rows_in_single(objective) if isinstance(first, np.ndarray) and first.flags.writeable else None
-
-
-def rows_in_single(objective: Objectives) -> CheapObjective | None:
-    """The objectives over rows that are moved and clipped once, and kept in single precision."""
-    source = in_memory(objective.source)
-    if source is None:
+    if is_other or not isinstance(first := source.blocks.block(0, 1), np.ndarray):
         return None
+    return rows_in_single(objective) if first.flags.writeable else _with_scales(objective, source)
+
+
+def _with_scales(objective: Objectives, source: MemorySource) -> CheapObjective | None:
+    """The objectives over rows that their source keeps in single precision: they are clipped when they are used."""
+    row_sum = RowSum(objective.loss, objective.row_bound, objective.intercept, 1, objective.largest_weight)
+    whole: Any = _in_long_blocks(replace(source, blocks=ArrayBlocks(source.blocks.block(0, source.n_rows))))
+    made: list[Any] = []
+    for block, _, _ in whole.counted_blocks():
+        if (scaled := scaled_once(row_sum, np.array(block, np.float64))) is None:
+            return None
+        made.append(replace(scaled.rows, rows=block, scales=scaled.rows.scales.astype(np.float32)))
+    return approximate(objective, replace(whole, blocks=KeptBlocks(whole.blocks, tuple(made))), np.float32)
+
+
+def rows_in_single(objective: Objectives) -> CheapObjective:
+    """The objectives over rows that are moved and clipped once, and kept in single precision."""
+    source: Any = objective.source
     rows, start = np.empty((source.n_rows, source.n_features), np.float32), 0
     for block, _, _ in source.counted_blocks():
         rows[start : start + block.shape[0]] = dense(objective.row_bound.clip(np.array(dense(block), np.float64)))
         start += block.shape[0]
-    kept = MemorySource(ArrayBlocks(rows), source.labels, source.row_weights, source.n_threads)
-    return approximate(objective, _in_long_blocks(kept), np.float32)
+    return approximate(objective, _in_long_blocks(replace(source, blocks=ArrayBlocks(rows))), np.float32)
 
 
 def _precision_with_factors(source: MemorySource, unshortened: bool) -> type[np.floating[Any]] | None:
@@ -323,9 +335,9 @@ def _precision_with_factors(source: MemorySource, unshortened: bool) -> type[np.
     if not isinstance(source.blocks, ArrayBlocks) or source.blocks.are_copies:
         return None
     rows = source.blocks.rows
-    most_bytes = max(_FACTOR_BYTES, _FACTOR_SHARE * rows.dtype.itemsize * rows.size)
-    affordable = 8 * _columns_of_factors(source) * source.n_rows <= most_bytes
-    if not affordable or rows.dtype not in (np.float32, np.float64):
+    n_bytes = (8 if source.labels.dtype == np.int8 else 16) * source.n_rows
+    is_large = n_bytes > max(_FACTOR_BYTES, _FACTOR_SHARE * rows.dtype.itemsize * rows.size)
+    if is_large or rows.dtype not in (np.float32, np.float64):
         return None
     # Products are not most of the work on short rows, so single precision gains nothing there.
     if rows.dtype == np.float32 and (issparse(rows) or rows.shape[1] >= LONG_ROW):
@@ -372,16 +384,11 @@ def with_cheap_hessians(
     return in_single_precision(objective, fewer, start, unshortened) or objective
 
 
-def _error_in_single_precision(n_rows: int, unshortened: bool, fewer: Objectives, near: Weights) -> float:
-    """About the error of gradients over all rows in single precision, at weights that it can tell apart."""
-    bound = BallBound(fewer.row_bound.l2_norm)
-    source = in_memory(fewer.source)
-    few = None if source is None else _with_factors(source, bound, unshortened, np.float32)
-    return error_of(None if few is None else approximate(fewer, few, np.float32), fewer, near, n_rows)
-
-
 def error_of(few: CheapObjective | None, fewer: Objectives, near: Weights, n_rows: int) -> float:
-    """The same, from objectives over a few rows in single precision."""
+    """About the error of gradients over all rows in single precision, from objectives over a few rows in that precision.
+
+    It is measured at weights that single precision can tell apart.
+    """
     if few is None or not near.any():
         # At weights of 0 all scores are exact, so no error can be measured there.
         return _USUAL_ERROR * fewer.row_bound.l2_norm * math.sqrt(n_rows)
@@ -426,7 +433,7 @@ def _with_factors(source: MemorySource, bound: BallBound, unshortened: bool, pre
     """
     if unshortened:
         return source
-    known = np.empty((source.n_rows, _columns_of_factors(source)))
+    known = np.empty((source.n_rows, 1 if source.labels.dtype == np.int8 else 2))
     _find_factors(source, bound.norm, known[:, -1])
     if not known[:, -1].min() > bound.norm / np.finfo(precision).max:
         return None
@@ -435,10 +442,6 @@ def _with_factors(source: MemorySource, bound: BallBound, unshortened: bool, pre
     else:
         known[:, 0] = source.labels
     return replace(source, labels=known)
-
-
-def _columns_of_factors(source: MemorySource) -> int:
-    return 1 if source.labels.dtype == np.int8 else 2
 
 
 def _without_factors(known: Any, dtype: Any) -> tuple[Array, Array]:

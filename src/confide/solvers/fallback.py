@@ -25,7 +25,7 @@ from confide.solvers.cheap_gradients import in_memory
 from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.newton import Newton, newton_directions
 from confide.solvers.proximal import AcceleratedProximalGradient, ProximalNewton
-from confide.solvers.sampled import OverMadeRows, SampledNewton
+from confide.solvers.sampled import SampledNewton, solved_over_made_rows
 from confide.solvers.scaled_lbfgs import ColumnScaledLimitedMemory
 
 # Losses with a narrow joint, such as a hinge, are minimised by way of wider joints.
@@ -255,19 +255,14 @@ class GradientDescent:
         return Solution(weights, norms)
 
 
-_WITH_HESSIANS = OverMadeRows(Narrowing(SampledNewton(), narrow=Newton()))
-"""First method for problems with so few weights that Hessians can be formed."""
-_WITHOUT_HESSIANS = OverMadeRows(InSpanOfRows(Narrowing(Newton()), Narrowing(ColumnScaledLimitedMemory())))
-"""First method for problems with more weights."""
-
-
 def _usual_method(objective: Objectives, n_weights: int) -> Solver:
     """The first method, which has no theorem."""
     if objective.penalty.l1_ratio > 0.0:
         return Narrowing(AcceleratedProximalGradient() if n_weights > _WIDEST_HESSIAN else ProximalNewton())
     if n_weights <= (_WIDEST_HESSIAN if objective.loss.constants.separable else _WIDEST_JOINT_HESSIAN):
-        return _WITH_HESSIANS
-    return _WITHOUT_HESSIANS if objective.penalty.has_ridges_alone else Narrowing(LimitedMemory())
+        return Narrowing(SampledNewton(), narrow=Newton())
+    in_span = InSpanOfRows(Narrowing(Newton()), Narrowing(ColumnScaledLimitedMemory()))
+    return in_span if objective.penalty.has_ridges_alone else Narrowing(LimitedMemory())
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +286,8 @@ class NewtonThenFallback:
     def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
         first, penalty = self.first or _usual_method(objective, start.shape[1]), objective.penalty
         try:
-            solution = first.solve(objective, start, tolerance)
+            made = None if self.first else solved_over_made_rows(objective, start, tolerance)
+            solution = made or first.solve(objective, start, tolerance)
         except ConfideError:
             raise
         except (ArithmeticError, IndexError, ValueError):
