@@ -128,7 +128,9 @@ def test_under_a_pure_budget_epsilons_add_up():
     assert plan.event.budget == PureDP(8.0)
     assert 6.8 * (1.0 - 1e-9) < plan.budget.epsilon <= 6.8
     assert part.lattice.epsilon <= 0.15 * 8.0
-    assert part.query.before(part, plan, source_of(*[(7.0, 2.0, 5.0, 20.0)] * 9), Entropy.seeded(0))[0] is plan
+    one = replace(ENCODER, in_one=True)
+    blocks = EncodedBlocks(one, one.read(frame_of(*[(7.0, 2.0, 5.0, 20.0)] * 9), refuse=False))
+    assert part.query.before(part, plan, MemorySource(blocks, np.ones(9, np.int8)), Entropy.seeded(0))[0] is plan
     twice = replace(part, share=0.3)
     for changed, around in (
         (part, replace(plan, budget=PureDP(6.8 + 1e-9))),

@@ -174,8 +174,8 @@ ENOUGH_FOR_ATOMS = {"gaussian": 0.0028, "laplace": 0.0015}
 """Atoms are looked for if three standard deviations of the noise on their counts are at most this share of the rows: with
 more noise few are found. At (.5, 1e-5) Adult errs by .1428 without and .1393 with them, where the share is .0027, and Bank
 with economic indicators by .0845 and .0862, where it is .0030. Under a pure budget weights have Laplace noise, and atoms
-cost more: Adult errs by .1409 without and .1407 with them at an epsilon of 2, where it is .0017, and Bank with economic
-indicators by .0839 and .0848. At 4 it is .1402 and .1353, and .0824 and .0830."""
+of one column are looked for: Adult errs by .1408 without and .1431 with them at an epsilon of 1, where it is .0017, and by
+.1408 and .1380 at 2, Bank with economic indicators by .0840 and .0845."""
 ROWS_FOR_ATOMS = 3_500.0
 """Beside counts with Gaussian noise, weights have Gaussian noise too, and it grows with the columns that have slots. Where
 weights would have Laplace noise without, because they are few, atoms are looked for in one column alone, if so many rows
@@ -199,7 +199,7 @@ def with_slots(encoder: Encoder, settings: Settings, count: Count | None) -> Enc
     may_share = budget.is_private and settings.mechanism in ("auto", "objective", "gradient")
     if not (isinstance(minimised, ScoreLoss) and is_plain and is_one and may_share):
         return encoder
-    made = Encoder(encoder.schema, encoder.of_part, SLOTS)
+    made = Encoder(encoder.schema, encoder.of_part, SLOTS, in_one=budget.is_pure)
     # Laplace noise on each weight grows with their number, so slots must not outnumber other weights.
     are_many = minimised.score_size is not None or made.n_features > 2 * encoder.n_features
     if not made.sought or (budget.is_pure and are_many):
@@ -207,10 +207,10 @@ def with_slots(encoder: Encoder, settings: Settings, count: Count | None) -> Enc
     with suppress(ParameterError):
         n_rows = None if count is None else count()
         plain = make_plan(settings, encoder.n_features, n_rows)
-        in_one = law_of(plain) == "laplace" and not budget.is_pure
-        made = replace(made, in_one=in_one)
+        made = replace(made, in_one=law_of(plain) == "laplace")
         part = atoms_plan(settings, made, n_rows)
-        is_clear = not in_one or _rows_for_noise(plain, plain.problem.row_bound.l2_norm) >= ROWS_FOR_ATOMS
+        rows = _rows_for_noise(plain, plain.problem.row_bound.l2_norm)
+        is_clear = budget.is_pure or not made.in_one or rows >= ROWS_FOR_ATOMS
         if is_clear and 3.0 * part.deviation <= ENOUGH_FOR_ATOMS[part.law] * part.query.n_rows[0]:
             return made
     return encoder
