@@ -10,7 +10,8 @@ import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 import pytest
 
-from confide.data.files import FilePart, Stamp, attempt, check_names, files_of, header_of, suffix_of
+from confide.data.files import FilePart, Stamp, attempt, check_names, header_of, suffix_of
+from confide.data.sources import files_of
 from confide.errors import FileError, InputError, ParameterError
 
 SECRET = "SECRETVALUE"  # noqa: S105 - a cell that no message may hold
@@ -196,10 +197,10 @@ REFUSED_PATHS = {
     "no path": ([], ParameterError, "no file"),
     "a number": (3, ParameterError, "needs the path"),
     "numbers": ([3], ParameterError, "needs the path"),
-    "an Arrow stream": (pa.table({"a": [1]}).to_reader(), ParameterError, "can be read only once"),
-    "a table": (pa.table({"a": [1]}), ParameterError, "goes to fit as it is"),
-    "an address": ("s3://bucket/*.parquet", FileError, r"is an address \(s3\)"),
-    "addresses": (["https://example.org/a.csv"], FileError, r"is an address \(https\)"),
+    "an Arrow stream without rows": (pa.schema({"a": "int64"}).empty_table().to_reader(), InputError, "has no rows"),
+    "a table": (pa.table({"a": [1]}), ParameterError, "Give fit a frame as it is"),
+    "an address that nothing opens": ("nowhere://bucket/*.parquet", FileError, r"cannot be opened \(ValueError\)"),
+    "addresses": (["nowhere://example.org/a.csv"], FileError, "cannot be opened"),
     "one file twice": (["t.csv", "./t.csv"], ParameterError, "same file twice"),
     "two kinds": (["t.csv", "t.parquet"], ParameterError, "several kinds"),
     "another kind": ("t.pkl", FileError, "must end in"),

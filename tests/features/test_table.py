@@ -218,7 +218,6 @@ FRAMES = {
     "a mapping": ({"x": [SECRET]}, "pandas or Polars frame"),
     "a series": (pd.Series([SECRET], name="x"), "pandas or Polars frame"),
     "nothing": (None, "pandas or Polars frame"),
-    "lazy": (pl.LazyFrame({"x": [SECRET], "y": [1]}), r"\.collect\(\)"),
     "no rows": (pd.DataFrame({"x": [], "y": []}), "no rows"),
     "no rows in Polars": (pl.DataFrame({"x": [], "y": []}), "no rows"),
     "columns absent": (pd.DataFrame({SECRET: [1], "z": [SECRET]}), 'describes: "x", "y"'),
@@ -287,14 +286,15 @@ class Stream:
 
 
 def test_arrow_streams_that_can_be_read_again_are_tables():
-    """And so is a record batch; one that is read once is refused with what to do, and without a cell."""
+    """And so is a record batch. A stream that was read before is refused without a cell."""
     table = pa.table({"x": [0.0, 0.5, 1.0]})
     encoder = Encoder(Schema(columns={"x": {"low": 0, "high": 1}}))
     for rows in (table, table.to_batches()[0], Stream(table)):
         for _ in range(2):
             assert encoder.transform(rows)[:, 0].tolist() == [-1, 0, 1]
     for rows in (table.to_reader(), Stream(table, once=True)):
-        with pytest.raises(InputError, match="read it into memory first") as refusal:
+        assert encoder.transform(rows)[:, 0].tolist() == [-1, 0, 1]
+        with pytest.raises(InputError) as refusal:
             encoder.transform(rows)
         assert_silent(refusal.value)
 

@@ -154,10 +154,14 @@ def test_a_frame_of_several_types_becomes_float64():
     np.testing.assert_allclose(names.coef_, as_array.coef_, rtol=1e-12)
 
 
-def test_a_lazy_frame_is_refused_with_advice():
-    """A row count would cost a pass, and scikit-learn would take it for one object."""
-    with pytest.raises(InputError, match=r"\.collect\(\)"):
-        LogisticRegression().fit(pl.LazyFrame({"a": [1.0]}), [0])
+def test_a_lazy_frame_is_fitted_as_its_rows_are():
+    """Also without a schema: scikit-learn would take it for one object."""
+    frame, y = pl.DataFrame({"a": [0.5, -0.5, 0.25, -1.0], "b": [1.0, 0.0, 0.5, 0.5]}), [0, 1, 0, 1]
+    expected = LogisticRegression(2.0, random_state=1).fit(frame, y)
+    found = LogisticRegression(2.0, random_state=1).fit(frame.lazy(), y)
+    assert found.coef_.tolist() == expected.coef_.tolist()
+    assert found.predict(frame.lazy()).tolist() == expected.predict(frame).tolist()
+    assert found.feature_names_in_.tolist() == ["a", "b"]
 
 
 @pytest.mark.parametrize("names", [["39", "77516.5"], ["-1", "Unnamed: 1"], ["1e3", "0"], ["2", "0", "2.1"]])

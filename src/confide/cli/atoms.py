@@ -33,7 +33,8 @@ def atoms(
     from confide.estimators.private_atoms import private_atoms
     from confide.features.schema import Schema
 
-    files, described = release.checked_files(data, out, [schema], ".toml"), Schema.from_toml(schema)
+    described = Schema.from_toml(schema)
+    files = release.checked_files(data, out, [schema], ".toml", described)
     release.written(
         "schema",
         out,

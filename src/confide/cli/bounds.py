@@ -44,7 +44,7 @@ def bounds(
     from confide.estimators.private_bounds import private_bounds
     from confide.features.columns import PRIVATE
 
-    files = release.checked_files(data, out, [] if schema is None else [schema], ".toml")
+    files = release.checked_files(data, out, [] if schema is None else [schema], ".toml", schema_of(schema))
     described, columns = _described(schema, column or [], outer, scale, missing=missing)
     for name in levels or []:
         if name in columns:

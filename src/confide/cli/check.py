@@ -40,19 +40,19 @@ def check(
     such as a wrong separator, and mistakes in the schema that public knowledge explains, such as a misspelled category.
     """
     from confide.cli import output
-    from confide.data.files import files_named
+    from confide.data.sources import files_of
     from confide.files import write_text
     from confide.studies.table_check import blocks_of_check, check_document, check_page, check_table, findings_of
 
-    files = files_named(data)
+    described = _schema_of(schema, target)
+    files = files_of(data, described)
     if out is not None:
         output.check_path(out, [*files, schema], (".html", ".htm", ".json"), overwrite=force)
-    described = _schema_of(schema, target)
-    with output.working(f"reading {data}"):
+    with output.working("reading the rows"):
         check = check_table(files, described, rows_per_person=max_rows_per_person, show_values=show_values)
     findings = findings_of(check)
     if out is not None:
-        is_json, title = out.suffix.lower() == ".json", f"Check of {Path(data).name}"
+        is_json, title = out.suffix.lower() == ".json", f"Check of {Path(f'{data}').name}"
         document = json.dumps(check_document(check, findings), indent=2, ensure_ascii=False) + "\n" if is_json else ""
         write_text(out, document or check_page(check, findings, title), overwrite=force)
     written = [] if out is None else [verbatim(f"Wrote {out}")]

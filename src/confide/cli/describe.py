@@ -37,7 +37,8 @@ def describe(
     from confide.features.schema import Schema
     from confide.files import json_text
 
-    files, known = release.checked_files(data, out, [schema], ".json"), Schema.from_toml(schema)
+    known = Schema.from_toml(schema)
+    files = release.checked_files(data, out, [schema], ".json", known)
     pairs, shares = _pairs(cross or [], known), tuple(quantile or (0.25, 0.5, 0.75))
     release.written(
         "description",

@@ -42,7 +42,7 @@ def evaluate(
     """
     from confide.cli import output
     from confide.cli.charges import agree_on_ledger
-    from confide.data.files import files_of
+    from confide.data.sources import files_of
     from confide.estimators import evaluation
     from confide.estimators.evaluation import group_column, planned_evaluation
     from confide.files import sha256_of
@@ -50,10 +50,10 @@ def evaluate(
     from confide.privacy.budgets import Neighbours
     from confide.report.ledger_facts import same_rows_note
 
-    budget, files, force = release.budget, files_of(data), release.force
+    budget, model, force = release.budget, _model(model_file), release.force
+    files = files_of(data, model.schema)
     if out is not None:
         output.check_path(out, (model_file, *files, *([] if other is None else [other])), (".json",), overwrite=force)
-    model = _model(model_file)
     asked: dict[str, Any] = {"n_bins": bins, "groups": group_column(groups), "clip": clip, "other": other and _model(other)}
     charges, screen = release.charges(model_file, release.max_rows_per_person), output.Screen(release.output_format)
     if charges.ledger and (note := same_rows_note(charges.ledger, model.guarantee_, sha256_of(model_file))):

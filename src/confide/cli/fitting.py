@@ -45,10 +45,12 @@ def prepared_fit(
     force : whether files that exist are replaced
     """
     from confide.cli import output
-    from confide.data.files import files_of, opened
+    from confide.data.files import opened
+    from confide.data.sources import files_of
     from confide.intake.rows import checked_cache
 
-    budget, files = spending.budget, files_of(data)
+    budget, columns = spending.budget, schema_with_target(schema)
+    files = files_of(data, columns)
     for path in files:
         with opened(path):
             pass
@@ -59,7 +61,6 @@ def prepared_fit(
     output.check_path(out, inputs, overwrite=force)
     if report is not None:
         output.check_path(report, [*inputs, out], (".html", ".htm"), overwrite=force)
-    columns = schema_with_target(schema)
     charges = spending.charges(out, options.max_rows_per_person)
     model = options.estimator(budget, columns, charges.ledger)
     return PreparedFit(data, files, model, charges, out, cache, force)
@@ -98,7 +99,7 @@ class PreparedFit:
         from confide.intake.rows import open_rows
 
         model = self.model
-        with output.working(f"counting the rows of {self.data}"):
+        with output.working("counting the rows"):
             rows: Any = open_rows(self.files, model.schema)
             n_rows = rows.count()
         self.public_rows = n_rows if model.n_rows_bounds is None else None

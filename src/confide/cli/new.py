@@ -80,7 +80,7 @@ def new(
         study = interview.study(replace(study, max_rows_per_person=n_rows_of_one))
     else:
         schema = drafted(table, suggested, target, person)
-    schema = replace(schema, from_rows=str(data) if suggested else "")
+    schema = replace(schema, from_rows=str(data) if public_file else "")
     write_files(files, schema, study, overwrite=force)
     Screen().show(_blocks(files, schema, study, table))
 
@@ -89,6 +89,7 @@ def _table(
     data: Path | None, columns: str | None, *, public_file: bool, has_header: bool
 ) -> tuple[TableNames, dict[str, str]]:
     """The names of the columns, and suggestions if the file is public."""
+    from confide.studies.drafts import typed
     from confide.studies.text_tables import names_given, names_of_table
 
     if columns is not None:
@@ -99,7 +100,7 @@ def _table(
         raise ParameterError("give a table, or the names of its columns as --columns A,B,C.")
     table = names_of_table(data, has_header=has_header)
     if not public_file:
-        return table, {}
+        return table, {name: typed({"categories": labels}) for name, labels in table.labels.items()}
     from confide.studies.interview import suggested_answers
 
     return table, suggested_answers(data, table)

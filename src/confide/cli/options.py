@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from configparser import ConfigParser
 from contextlib import contextmanager
@@ -224,12 +225,14 @@ class Release(Spending):
         """Whom it protects, as functions of the library take it."""
         return {"neighbours": self.neighbours, "max_rows_per_person": self.max_rows_per_person, "random_state": self.seed}
 
-    def checked_files(self, data: str, out: Path, inputs: Iterable[Path], ending: str) -> tuple[Path, ...]:
+    def checked_files(
+        self, data: str, out: Path, inputs: Iterable[Path], ending: str, schema: Schema | None
+    ) -> tuple[Path, ...]:
         """The files of the rows. An output that would replace one of them, or another input, is refused before any work."""
         from confide.cli.output import check_path
-        from confide.data.files import files_of
+        from confide.data.sources import files_of
 
-        files = files_of(data)
+        files = files_of(data, schema)
         check_path(out, [*files, *inputs, *files_of_ledger(self.ledger)], (ending,), overwrite=self.force)
         return files
 
@@ -310,11 +313,15 @@ def options_of_command(name: str, *, without: Collection[str] = ()) -> Callable[
             kept = {key: value for key, value in members.items() if key not in without}
             own_groups |= {name: list(kept)} if is_group else {}
             options += [_option(key, kind, default, rows[key]) for key, (kind, default) in kept.items()]
+        reads = any(option.name == "data" and option.default is inspect.Parameter.empty for option in options)
+        options += [_option("query", Path | None, None, rows["query"])] * reads
 
         @functools.wraps(command)
         def with_options(**given: Any) -> None:
             for name, keys in own_groups.items():
                 given[name] = hints[name](**{key: given.pop(key) for key in keys if key in given})
+            if reads:
+                given["data"] = _rows_asked_for(given["data"], given.pop("query", None))
             command(**given)
 
         with_options.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
@@ -328,6 +335,22 @@ def _fields_of(kind: type[Spending]) -> dict[str, tuple[Any, object]]:
     """The fields of a class of options, with type and default."""
     types = get_type_hints(kind)
     return {field.name: (types[field.name], field.default) for field in fields(kind)}
+
+
+def _rows_asked_for(data: str, query: Path | None) -> str | Path:
+    """What stands for the rows: the text that was given, or a private file of the answer to the query."""
+    if re.search(r":/+[^/@]*:[^/@]*@|[?&]password=", data):
+        raise ParameterError(
+            "the address holds a password, which a command shows to everybody in the list of processes. Leave it out; the "
+            "driver takes it from the environment or from a file (PostgreSQL: PGPASSWORD or ~/.pgpass)."
+        )
+    if query is None:
+        return data
+    from confide.data.files import opened
+    from confide.data.sources import files_of
+
+    with opened(query) as stream:
+        return files_of(data, query=stream.read().decode(errors="replace"))[0]
 
 
 def _option(name: str, kind: Any, default: object, row: str) -> inspect.Parameter:

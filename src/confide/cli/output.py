@@ -27,14 +27,15 @@ from confide.cli.option_values import in_words_of_options
 from confide.data.files import (
     CSV_MISSING,
     SEPARATORS,
+    FilePart,
     Kind,
+    Stamp,
     attempt,
-    check_names,
     csv_refusal,
-    csv_types,
     header_of,
     opened,
     separator_of,
+    stated_by_folders,
     suffix_of,
 )
 from confide.effects.effects import has_effects
@@ -430,12 +431,12 @@ def time_left(rows: int, n_rows: int, seconds: float, n_passes: int) -> str:
 _ROWS_PER_BATCH = 10_000
 
 
-def read_columns(path: Path, kinds: Mapping[str, Kind]) -> Any:
-    """The named columns of a file, as an Arrow table.
+def read_columns(files: Sequence[Path], kinds: Mapping[str, Kind]) -> Any:
+    """The named columns of files, as an Arrow table.
 
     Parameters
     ----------
-    path : a CSV file in UTF-8 with a line of names and one separator between cells, or a Parquet or Feather file
+    files : the files of a table, of one kind (`confide.data.sources.files_of`)
     kinds : the columns to read, and whether a CSV file holds numbers or text in them. An empty cell is missing;
         so is a word such as NA or NaN, unless it is a listed level.
 
@@ -445,29 +446,39 @@ def read_columns(path: Path, kinds: Mapping[str, Kind]) -> Any:
         With a message of one line, which names only columns in `kinds`: if a file lacks its line of names, what looks like
         other names are cells.
     """
-    if suffix_of(path) == ".csv":
-        check_names(path, header_of(path, kinds), kinds)
-        table = _read_csv(path, csv_types(kinds), list(kinds), separator_of(path, kinds))
-    else:
-        table = _read_arrow(path, kinds)
-    if table.num_rows == 0:
-        raise InputError(f"{path} has no rows below its line of names; at least one row is needed.")
-    return table
+    import pyarrow as pa
+
+    batches = []
+    for path in files:
+        part = FilePart(Stamp.of(path), kinds)
+        part.check()
+        batches += [pa.Table.from_batches([batch]) for batch in part.tables(list(kinds))]
+    if not sum(batch.num_rows for batch in batches):
+        raise InputError(f"{files[0]} has no rows below its line of names; at least one row is needed.")
+    return pa.concat_tables(batches, promote_options="permissive")
 
 
-def read_all(path: Path, wanted: Collection[str] = ()) -> Any:
-    """All columns of a file as an Arrow table, in order. Cells of a CSV file are text, unchanged.
+def read_all(files: Sequence[Path], wanted: Collection[str] = ()) -> Any:
+    """All columns of files as an Arrow table, in order. Cells of a CSV file are text, unchanged.
 
     Parameters
     ----------
-    path : the file
+    files : the files of a table
     wanted : columns that it has, by which the separator of a CSV file is found
     """
     import pyarrow as pa
 
-    if suffix_of(path) != ".csv":
-        return _read_arrow(path, None)
-    return _read_csv(path, dict.fromkeys(header_of(path, wanted), pa.string()), None, separator_of(path, wanted))
+    tables = []
+    for path in files:
+        if suffix_of(path) != ".csv":
+            table = _read_arrow(path)
+        else:
+            table = _read_csv(path, dict.fromkeys(header_of(path, wanted), pa.string()), separator_of(path, wanted))
+        for name, value in stated_by_folders(path).items():
+            if name not in table.column_names:
+                table = table.append_column(name, pa.repeat(pa.scalar(value, pa.string()), table.num_rows))
+        tables.append(table)
+    return pa.concat_tables(tables, promote_options="permissive")
 
 
 def separator_sentences(files: Sequence[Path], kinds: Collection[str]) -> list[str]:
@@ -527,30 +538,21 @@ def _is_same(one: Path, other: Path) -> bool:
     return False
 
 
-def _read_arrow(path: Path, kinds: Mapping[str, Kind] | None) -> Any:
+def _read_arrow(path: Path) -> Any:
     import pyarrow as pa
     import pyarrow.feather as feather
     import pyarrow.parquet as parquet
 
-    wanted = None if kinds is None else list(kinds)
     with suppress(pa.ArrowException, OSError), opened(path) as stream:
-        if suffix_of(path) == ".parquet":
-            file = parquet.ParquetFile(stream)
-            check_names(path, file.schema_arrow.names, wanted or [])
-            return file.read(columns=wanted)
-        table = feather.read_table(stream)
-        check_names(path, table.column_names, wanted or [])
-        return table if wanted is None else table.select(wanted)
+        return parquet.ParquetFile(stream).read() if suffix_of(path) == ".parquet" else feather.read_table(stream)
     raise FileError(f"{path} is damaged, or is not a file of the type that its name states.")
 
 
-def _read_csv(path: Path, types: dict[str, Any], wanted: list[str] | None, separator: str) -> Any:
+def _read_csv(path: Path, types: dict[str, Any], separator: str) -> Any:
     import pyarrow.csv as arrow_csv
 
     options = {
         "parse_options": arrow_csv.ParseOptions(newlines_in_values=True, delimiter=separator),
-        "convert_options": arrow_csv.ConvertOptions(
-            column_types=types, include_columns=wanted, null_values=list(CSV_MISSING)
-        ),
+        "convert_options": arrow_csv.ConvertOptions(column_types=types, null_values=list(CSV_MISSING)),
     }
     return attempt(lambda: arrow_csv.read_csv(path, **options), partial(csv_refusal, path, types))

@@ -24,7 +24,7 @@ _STANDARD_OUTPUT = "-"
 @options_of_command("predict")
 def predict(
     model_file: Path,
-    data: Path,
+    data: str,
     out: str,
     interval: float | None = None,
     force: bool = False,
@@ -45,6 +45,7 @@ def predict(
     """
     from confide.cli import output
     from confide.data.files import WRITABLE
+    from confide.data.sources import files_of
     from confide.estimators.linear_model import released_model
     from confide.estimators.loading import load
     from confide.models.model import ShownClass, predicted_column, predicted_number
@@ -53,21 +54,22 @@ def predict(
         raise ParameterError("--interval must be a number strictly between 0 and 1, for example 0.95.")
     if out == _STANDARD_OUTPUT and output_format == "json":
         raise ParameterError("--out - writes the table to standard output, so --format json is not possible; leave it out.")
-    if out != _STANDARD_OUTPUT:
-        output.check_path(Path(out), (model_file, data), WRITABLE, overwrite=force)
     model = load(model_file)
+    files = files_of(data, model.schema)
+    if out != _STANDARD_OUTPUT:
+        output.check_path(Path(out), (model_file, *files), WRITABLE, overwrite=force)
     released = released_model(model)
     shown = ShownClass.of(released) if released.domain else None
-    with output.working(f"reading {data}"):
+    with output.working("reading the rows"):
         kinds = _kinds_of_columns(model, model_file)
-        rows = output.read_columns(data, kinds)
-        table = output.read_all(data, kinds)
+        rows = output.read_columns(files, kinds)
+        table = output.read_all(files, kinds)
     score_name = None if shown is None else "probability" if hasattr(model, "predict_proba") else "score"
     names = ("prediction", *(() if score_name is None else (score_name,)), *(() if interval is None else ("low", "high")))
     if table.num_rows != rows.num_rows:
-        raise FileError(f"{data} changed while it was read; run the command again.")
+        raise FileError(f"{files[0]} changed while it was read; run the command again.")
     if set(names) & set(table.column_names):
-        raise InputError(f"{data} already has a column named {' or '.join(names)}; rename it.")
+        raise InputError(f"{files[0]} already has a column named {' or '.join(names)}; rename it.")
     with output.working("predicting"):
         table, outside = _with_predictions(table, rows, model, shown, score_name, interval)
     if model.guarantee_.void is not None:

@@ -48,14 +48,15 @@ def search(
     """
     from confide.cli import output
     from confide.cli.fit import MOST_WEIGHTS_SHOWN
-    from confide.data.files import files_of
+    from confide.data.sources import files_of
     from confide.estimators.search import PrivateSearchCV
     from confide.intake.rows import open_rows
 
-    budget, files = spending.budget, files_of(data)
+    budget, columns = spending.budget, schema_with_target(schema)
+    files = files_of(data, columns)
     priors = [path for path in (options.prior, options.public_prior) if path is not None]
     output.check_path(out, [*files, schema, *priors, *files_of_ledger(spending.ledger)], overwrite=force)
-    columns, points = schema_with_target(schema), grid_of(grid)
+    points = grid_of(grid)
     charges = spending.charges(out, options.max_rows_per_person)
     searched_model = ModelOptions(**vars(options) | {"seed": None}).estimator(budget, columns)
     searched = PrivateSearchCV(

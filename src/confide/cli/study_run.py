@@ -258,7 +258,7 @@ class StudyRun:
         checksums = {name: checksum_of(path) or "" for name, path in files.items()}
         charges = self.prepared.charges
         refuse_charged_meanwhile(study, self.fit, charges.purposes())
-        parts = [path.name for path in self.prepared.files]
+        parts = [Path(f"{path}").name for path in self.prepared.files]
         self._note(replace(self.state, fit=self.fit.begun, evaluation=None, checksums=checksums, parts=parts))
         with charges.reported_on_failure():
             self.prepared.release(self.plan, lambda sha256: self._note(self.state.with_result("fit", sha256=sha256)))
@@ -314,10 +314,10 @@ class StudyRun:
 
     def came_later(self) -> str:
         """What came to the table after its model was fitted, and what to do about it; empty if nothing did."""
-        from confide.data.files import files_named
+        from confide.data.sources import located
 
         study, known = self.study, self.state.parts
-        files = files_named(str(study.located(study.data.file)))
+        files = located(str(study.located(study.data.file)))
         new = [path.name for path in files if known is not None and path.name not in known]
         if not new:
             return ""

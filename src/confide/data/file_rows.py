@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from confide.array_types import Indices, Weights
 from confide.data.arrays import CheckedPass, CheckedSource, MemorySource, RowMapChange, most_in_sample
-from confide.data.files import BATCH_ROWS, FilePart, Kind, Stamp, changed, files_of
+from confide.data.files import BATCH_ROWS, FilePart, Stamp, changed
 from confide.data.partitions import NumericReading, OpenedRows
+from confide.data.sources import files_of, kinds_read
+from confide.data.spooled import pieces_of
 from confide.data.streams import (
     KeptSample,
     LabelledCodes,
@@ -117,7 +119,7 @@ class FileRows(OpenedRows):
 
     @property
     def _names(self) -> str:
-        return ", ".join(str(part.path) for part in self.parts[:3]) + (", ..." if len(self.parts) > 3 else "")
+        return ", ".join(f"{part.path}" for part in self.parts[:3]) + (", ..." if len(self.parts) > 3 else "")
 
     @contextmanager
     def checked(
@@ -155,7 +157,7 @@ class FileRows(OpenedRows):
                 refusal = str(error)
             if refusal:
                 # A refusal of cells names the files. Raised here, so that the first error is no context of this one.
-                is_named = any(str(part.path) in refusal for part in self.parts)
+                is_named = any(f"{part.path}" in refusal for part in self.parts)
                 raise InputError(refusal if is_named else f"{self._names}: {refusal}")
             if n_rows == 0:
                 raise self._empty()
@@ -270,20 +272,6 @@ class StampedSource(CheckedSource):
             stamp.check()
 
 
-def kinds_read(schema: Schema, target: str | None = None) -> dict[str, Kind]:
-    """The kind of each column that is read from a CSV file: those of the schema, person, weight, and target or `target`."""
-    kinds: dict[str, Kind] = {column.name: "number" if column.is_number else "text" for column in schema.columns}
-    if target is not None:
-        kinds[target] = "number"
-    elif schema.target is not None:
-        kinds[schema.target.column] = "text" if schema.target.bounds is None else "number"
-    if schema.person is not None:
-        kinds[schema.person] = "text"
-    if schema.weight is not None:
-        kinds[schema.weight.column] = "number"
-    return kinds
-
-
 # Columns of a frame or of files, without a target: checked before a charge, and read after it.
 
 ReadColumns: TypeAlias = Callable[[], Iterator[tuple[CellNumbers | Levels, ...]]]
@@ -312,14 +300,14 @@ def checked_columns(
     InputError, FileError
         If the columns do not hold what is described. No message holds a value.
     """
-    if not isinstance(rows, str | os.PathLike | list | tuple):
+    if pieces_of(rows) is None and not isinstance(rows, str | os.PathLike | list | tuple):
         table = RawTable.of(rows, schema, with_person=schema.person is not None)
         kept = None if schema.person is None else rows_per_person.drawn(table.persons())
         read = table.columns_or_labels(labelled, refuse=True)
         held = read if kept is None else tuple(cells[kept] for cells in read)
         return lambda: iter([held]), table.n_rows
     kinds = kinds_read(schema)
-    files = FileRows(schema, tuple(FilePart(Stamp.of(path), kinds) for path in files_of(rows)))
+    files = FileRows(schema, tuple(FilePart(Stamp.of(path), kinds) for path in files_of(rows, schema)))
     n_rows = files.count()
     counted, _ = files.of_persons(rows_per_person)
 

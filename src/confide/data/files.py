@@ -24,12 +24,13 @@ from functools import partial
 from glob import glob
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar, cast
+from urllib.parse import unquote
 
 from confide.data.csv_files import CsvForm, counted_quotes, csv_batches
-from confide.errors import FileError, InputError, ParameterError, is_list
+from confide.errors import FileError, InputError
 from confide.features.canonical_labels import MISSING_WORDS
-from confide.features.cells import DATE, DATES, NOT_NUMBERS, looks_like_number
-from confide.features.toml_form import is_path, refuse_address
+from confide.features.cells import DATE, DATES, NOT_NUMBERS, looks_like_number, number_in
+from confide.features.toml_form import refuse_address
 from confide.known_words import listed, listed_absent
 
 Kind: TypeAlias = Literal["number", "text"]
@@ -43,8 +44,9 @@ CSV_MISSING = tuple(
     f"{before}{word}{behind}" for word in ("", *MISSING_WORDS) for before in ("", " ") for behind in ("", " ")
 )
 """Cells of a CSV file that are missing where a number is declared: words with at most one blank on each side."""
-_NO_PATHS = "open_rows needs the path of a file, a pattern, or a list of paths."
 _QUOTES = '{}: a quote (") is not closed. Close it; if it belongs to a cell, write "" for it and put the cell in quotes.'
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+"""What the name of a folder states for rows in which the cell is missing."""
 BATCH_ROWS = 2**16
 _PARQUET_BUFFER = 2**16
 """Bytes of the buffer of each column. It stays in the cache."""
@@ -118,6 +120,12 @@ class FilePart:
         """Record batches with the named columns, in the order of the file; from Parquet at most `n_rows` at a time."""
         kind, wanted = suffix_of(self.path), list(names)
         refusal: Callable[[str], Exception] = partial(_damaged, self.path)
+        stated = stated_by_folders(self.path)
+        if not stated.keys().isdisjoint(names):
+            present = self.names()
+            stated = {name: value for name, value in stated.items() if name in names and name not in present}
+            # A batch without columns would not say how many rows it has.
+            wanted = [name for name in names if name not in stated] or present[:1]
         if kind == ".csv":
             batches, refusal = self._csv(wanted), partial(csv_refusal, self.path, csv_types(self.kinds))
         elif kind == ".parquet":
@@ -125,7 +133,26 @@ class FilePart:
         else:
             batches = self._arrow(wanted)
         while (batch := attempt(lambda: next(batches, None), refusal)) is not None:
-            yield batch
+            yield batch if wanted == list(names) else self._with_stated(batch, names, stated)
+
+    def _with_stated(self, batch: Any, names: Sequence[str], stated: Mapping[str, str | None]) -> Any:
+        """A batch with the columns that folders state, each of which has one value."""
+        import pyarrow as pa
+
+        columns = []
+        for name in names:
+            if name not in stated:
+                columns.append(batch.column(name))
+                continue
+            value, is_number = stated[name], self.kinds.get(name) == "number"
+            cell = pa.scalar(number_in(value), pa.float64()) if is_number else pa.scalar(value, pa.string())
+            columns.append(pa.repeat(cell, batch.num_rows))
+        return pa.RecordBatch.from_arrays(columns, list(names))
+
+    def names(self) -> list[str]:
+        """The names of the columns in the file itself."""
+        is_csv = suffix_of(self.path) == ".csv"
+        return header_of(self.path, self.kinds) if is_csv else list(arrow_schema(self.path).names)
 
     def n_groups(self) -> int:
         """The number of row groups or record batches, which can be read separately; 1 for a CSV file."""
@@ -144,9 +171,11 @@ class FilePart:
             The message is one line, and the only columns it names are among `kinds`. Other names may be cells, if the file
             lacks a header line.
         """
-        is_csv = suffix_of(self.path) == ".csv"
-        names = header_of(self.path, self.kinds) if is_csv else arrow_schema(self.path).names
-        check_names(self.path, names, [name for name in self.kinds if name not in unread])
+        names, stated = self.names(), stated_by_folders(self.path)
+        check_names(self.path, [*names, *(stated.keys() - set(names))], [name for name in self.kinds if name not in unread])
+        for name, value in stated.items():
+            if name not in names and self.kinds.get(name) == "number" and number_in(value) is None:
+                raise InputError(f'column "{name}", which the names of folders state, holds {NOT_NUMBERS}')
 
     def _parquet(self, names: list[str], n_rows: int) -> Iterator[Any]:
         import pyarrow as pa
@@ -166,7 +195,9 @@ class FilePart:
     def _arrow(self, names: list[str]) -> Iterator[Any]:
         import pyarrow as pa
 
-        with pa.memory_map(os.fspath(self.path)) as stream:
+        # A private file is read through once after the other, and pages of a mapped one would stay in memory meanwhile.
+        opened_by = pa.OSFile if hasattr(self.path, "source") else pa.memory_map
+        with opened_by(os.fspath(self.path)) as stream:
             file = pa.ipc.open_file(stream)
             for position in range(*(self.row_groups or (0, file.num_record_batches))):
                 batch = file.get_batch(position).select(names)
@@ -179,6 +210,12 @@ class FilePart:
         types = csv_types({name: self.kinds[name] for name in names})
         form = CsvForm(separator, _names_in(self.path, separator), types, CSV_MISSING)
         return csv_batches(partial(opened, self.path), form)
+
+
+def stated_by_folders(path: Path) -> dict[str, str | None]:
+    """The columns that the folders of a partition state, as in year=2024/month=01/part.parquet; None for a missing cell."""
+    stated = (part.partition("=") for part in path.parent.parts if part.find("=") > 0)
+    return {unquote(name): None if value == _NO_VALUE else unquote(value) for name, _, value in stated}
 
 
 def arrow_schema(path: Path) -> Any:
@@ -232,41 +269,6 @@ def attempt(call: Callable[[], Answer], refusal: Callable[[str], Exception]) -> 
     raise refusal(complaint)
 
 
-def files_of(paths: Any) -> tuple[Path, ...]:
-    """The files that a path, a pattern or a list of paths names. Those of a pattern are in the order of their names.
-
-    Raises
-    ------
-    ParameterError, FileError
-        If there is no file, a file comes twice, or files are of several kinds.
-    """
-    if is_path(paths):
-        files = files_named(os.fspath(paths))
-    elif hasattr(paths, "__arrow_c_stream__") or hasattr(paths, "columns"):
-        raise ParameterError(
-            "open_rows takes paths of files. A frame or an Arrow table goes to fit as it is, with y. An Arrow stream, such "
-            "as a RecordBatchReader, can be read only once, and a fit reads its rows many times: write it to a Parquet file "
-            "and give the path, or read it into memory (pyarrow: read_all)."
-        )
-    elif is_list(paths):
-        named = list(paths)
-        if not all(map(is_path, named)):
-            raise ParameterError(_NO_PATHS)
-        for path in named:
-            refuse_address(path)
-        files = tuple(map(Path, named))
-        if not files:
-            raise ParameterError("open_rows was given no file; give at least one.")
-    else:
-        raise ParameterError(_NO_PATHS)
-    if len({path.resolve() for path in files}) < len(files):
-        # Each row must be counted only once.
-        raise ParameterError("these files name the same file twice; give each once.")
-    if len({suffix_of(path) for path in files}) > 1:
-        raise ParameterError("the files are of several kinds; give files of one kind.")
-    return files
-
-
 def files_named(text: str) -> tuple[Path, ...]:
     """The files that a path or a pattern names, of whatever kind.
 
@@ -315,7 +317,8 @@ def csv_refusal(path: Path, types: Mapping[str, Any], complaint: str) -> Excepti
         is_date = re.search(f"invalid value '{DATE}", complaint) is not None
         return InputError(f'{path}: column "{name}" holds {DATES if is_date else NOT_NUMBERS}')
     return FileError(
-        f"{path} cannot be read as CSV; give text in UTF-8 with commas, semicolons, tabs or vertical bars between cells."
+        f"{path} cannot be read as CSV; give text in UTF-8 with commas, semicolons, tabs or vertical bars between cells, or "
+        f'say in the schema how it is written, as in table = {{ encoding = "latin-1", separator = ";" }}.'
     )
 
 
@@ -395,14 +398,14 @@ def check_names(path: Path, present: Collection[str], wanted: Collection[str]) -
     if absent and is_csv and any(looks_like_number(name) for name in present):
         raise InputError(
             f"{path} lacks the columns {listed(absent)}, and its first line looks like data. Does the file lack a header "
-            f"line? Put a line with the names of the columns first."
+            f"line? Put a line of names first, or list them in the schema, table = {{ header = [...] }}."
         )
     if absent:
         raise InputError(
             f"{path} lacks the columns {listed_absent(absent, present)}; add them."
             + (
                 " A CSV file must be text in UTF-8 that begins with a line of names, with commas, semicolons, tabs or "
-                "vertical bars between them."
+                "vertical bars between them. If it is written otherwise, the schema says so: table = { header = 3 }."
                 if is_csv
                 else ""
             )

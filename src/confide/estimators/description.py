@@ -143,7 +143,7 @@ def describe(
     shares, confidence = checked_quantiles(quantiles), checked_level(level)
     plan = SumPlan.of(layout.query(asked.neighbours, asked.most_rows), asked.budget)
     void = asked.void("the counts may reveal any row")
-    read, n_given = checked_columns(rows, Schema(layout.columns, person=schema.person), asked.persons)
+    read, n_given = checked_columns(rows, Schema(layout.columns, person=schema.person, table=schema.table), asked.persons)
     n_rows = asked.public_number(n_given, schema)
     # The interval of a share then has all numbers from 0 to 1, and too few rows are known to divide a sum by.
     hidden = 0.0 if n_rows is None else LEAST_SIGNAL * plan.deviation / max(n_rows, 1)

@@ -428,7 +428,7 @@ def evaluate(
     checksums, ledger_charged = tuple(map(checksum_of_model, planned.models)), asked.charge.ledger
     void = asked.void("the counts may reveal any row")
     identity = None if ledger_charged is None else ledger_charged.identity
-    given = checked_input(X, y)
+    given = checked_input(X, y, estimator=planned)
     _refuse_unscorable(given, planned)
     # Rows and labels are checked before the charge, and scored after it.
     with given.checked(specifications(planned, asked.persons)) as rows:

@@ -268,7 +268,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
     @keeps_released
     def _train(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Do the work of `fit`: check, train, release, and keep what was released."""
-        given = checked_input(X, y, sample_weight)
+        given = checked_input(X, y, sample_weight, self)
         schema = self._schema_of(given.schema_for, lambda _: given.column_names(), given.n_rows_given, given.n_classes_given)
         encoder = parameters.checked_schema(schema)
         if given.scores_rows:  # parties send no counts

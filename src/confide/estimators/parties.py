@@ -45,7 +45,7 @@ def take_part(connection: Connection, estimator: LinearClassifier, X: Any, y: An
     schema before you take part.
     """
     try:
-        given = checked_input(X, y)
+        given = checked_input(X, y, estimator=estimator)
         schema = given.schema_for(getattr(estimator, "schema", None))
         if schema is None:
             raise ParameterError(

@@ -183,7 +183,7 @@ def intervals_from_parts(
     """
     charge = Charge(parameters.checked_ledger(ledger), checked("random_state", random_state), "intervals_from_parts")
     _check_parameters(estimator, n_parts)
-    given = checked_input(X, y, sample_weight)
+    given = checked_input(X, y, sample_weight, estimator)
     refuse_undivided(given)
     if sample_weight is not None and not hasattr(estimator, "max_sample_weight"):
         raise ParameterError(f"{type(estimator).__name__} does not take weights of rows; leave sample_weight out.")

@@ -181,7 +181,7 @@ def private_atoms(
     plan = SumPlan.of(Tables(sizes, 0, asked.neighbours, asked.most_rows), asked.budget, laws)
     names = tuple(column.name for column in chosen)
     release = AtomsRelease(columns=names, **asked.stated("the atoms may reveal any row"))
-    read, n_given = checked_columns(rows, Schema(chosen, person=schema.person), asked.persons)
+    read, n_given = checked_columns(rows, Schema(chosen, person=schema.person, table=schema.table), asked.persons)
     n_rows = asked.public_number(n_given, schema)
     enough = math.inf if n_rows is None else ENOUGH * max(n_rows, 1)
     waste = sentence_of_waste(3.0 * plan.deviation / enough, "it hides numbers that fewer than 6 in 1,000 rows share")

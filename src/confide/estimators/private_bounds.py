@@ -268,10 +268,11 @@ def private_bounds(
     numbers, unlisted = _numbers(described), [column.name for column in described if not column.is_number]
     grids, weights = tuple(map(candidates_of, numbers)), tuple(map(weights_of, numbers))
     inner = [Fraction(str(q)) for q in shares if 0.0 < q < 1.0]
-    person, whom = None if schema is None else schema.person, (asked.neighbours, asked.most_rows)
+    whom = (asked.neighbours, asked.most_rows)
+    person, table = (None, {}) if schema is None else (schema.person, schema.table)
     of_levels = len(unlisted) / len(described)
     levels_plan = LevelsPlan.of(len(unlisted), share_of(asked.budget, of_levels), *whom) if unlisted else None
-    read, n_given = checked_columns(rows, Schema(described, person=person), asked.persons, unlisted)
+    read, n_given = checked_columns(rows, Schema(described, person=person, table=table), asked.persons, unlisted)
     public = asked.public_number(n_given, schema)
     n_rows = math.inf if public is None else public
     plan, waste = None, None

@@ -303,7 +303,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         candidates, grid = self._candidates(budget), list(ParameterGrid(self.param_grid))
         seed, ledger = checked("random_state", self.random_state), parameters.checked_ledger(self.ledger)
         labels, are_positions = labels_given(y, candidates[0].classes, candidates[0].schema)
-        given = checked_input(X, labels, sample_weight_of(weights_of_rows))
+        given = checked_input(X, labels, sample_weight_of(weights_of_rows), candidates[0])
         refuse_undivided(given)
         names, count = lambda _: given.column_names(), given.n_rows_given
         schemas = [model._schema_of(given.schema_for, names, count, given.n_classes_given) for model in candidates]

@@ -28,8 +28,8 @@ from confide.errors import InputError, is_list, is_text
 from confide.features.canonical_labels import MISSING_WORDS, Label, canonical_label, is_missing
 
 NOT_NUMBERS = (
-    "cells that are not numbers; give numbers, and leave missing cells empty. If numbers have a decimal comma, write them "
-    "with a point (pandas: read_csv(sep=';', decimal=','))."
+    "cells that are not numbers; give numbers, and leave missing cells empty. If numbers of a file have a decimal "
+    'comma, say so in the schema: table = { decimal = "," }.'
 )
 """How a message ends about a column whose cells cannot all be read as numbers. It is the same whatever the cells hold."""
 

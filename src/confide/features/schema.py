@@ -63,6 +63,13 @@ A target of numbers has bounds, like a column. Numbers outside are clipped to th
 If one person may have several rows, `person = "patient_id"` above [columns] names the column that identifies the person. It
 is not a feature.
 
+If a table of text is not written as programs write it, `table` says how:
+
+    table = { decimal = ",", thousands = ".", encoding = "latin-1", separator = ";", header = 3 }
+
+`header` is the number of the line that holds the names of the columns, or in a file without such a line the list of all
+names. `sheet` names one sheet of a workbook. None of it changes what a model is.
+
 If rows count differently, as in a survey, a weight names the column that says how much, and its public cap:
 
     weight = { column = "design_weight", high = 20, mean = 3.9 }
@@ -75,11 +82,14 @@ Categories and labels are compared in canonical form (`confide.features.canonica
 
 from __future__ import annotations
 
+import codecs
 import math
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -87,6 +97,7 @@ import numpy as np
 from confide.array_types import Array
 from confide.errors import (
     InputError,
+    Reader,
     SchemaError,
     checked_number,
     is_list,
@@ -419,6 +430,50 @@ class RowWeight:
         return described_fields(self, "column", "high", "mean")
 
 
+# How a table is written that is not written as programs write it.
+
+
+def _is_header(value: object) -> bool:
+    """The number of a line, or the names of all columns."""
+    names = list(value) if is_list(value) else []
+    return (is_whole(value) and 1 <= value <= 1000) or (all(map(is_text, names)) and 0 < len(names) == len(set(names)))
+
+
+def _is_encoding(value: object) -> bool:
+    with suppress(LookupError):
+        return is_text(value) and "".encode(value) is not None  # what codes bytes alone is refused too
+    return False
+
+
+_GROUPING = (",", ".", "'", "\u2019", " ", "\u00a0", "\u202f")
+_WRITTEN: dict[str, Reader] = {
+    key: reader(must, holds, made, SchemaError)
+    for key, must, holds, made in (
+        ("decimal", '"," or "."', lambda value: value in (",", "."), None),
+        ("thousands", "a point, a comma, an apostrophe or a blank", lambda value: value in _GROUPING, None),
+        ("encoding", 'the name of an encoding, such as "latin-1"', _is_encoding, lambda value: codecs.lookup(value).name),
+        ("separator", 'one character, such as ";"', lambda value: is_text(value) and len(value.encode()) == 1, None),
+        ("header", "the number of the line of names, or a list of all names", _is_header, None),
+        ("sheet", "the name of a sheet", is_text, None),
+    )
+}
+"""What may be said of how a table is written, and what reads it."""
+
+
+def _written(described: object) -> dict[str, object]:
+    """How a table is written, checked."""
+    if not is_mapping(described):
+        raise SchemaError('table must be a table such as { decimal = ",", thousands = ".", header = 3 }.')
+    check_keys("table", described, tuple(_WRITTEN))
+    written = {key: _WRITTEN[key](f"table: {key}", value) for key, value in described.items()}
+    decimal = written.get("decimal", ".")
+    if decimal in (written.get("thousands"), written.get("separator")):
+        raise SchemaError(
+            "table: the sign before decimals cannot stand between thousands or cells too; correct one of them."
+        )
+    return {key: list(value) if is_list(value) else value for key, value in written.items()}
+
+
 _TARGET = (
     "target: describe it by { column = ..., negative = ..., positive = ... } or { column = ..., classes = [...] }, and a "
     "column of numbers by { column = ..., low = ..., high = ... }."
@@ -444,6 +499,8 @@ class Schema:
         random Fourier features of the encoded row to it; optional
     weight : a mapping with the keys column, high and mean, or a `RowWeight`: the column that says how much each row counts
         in a fit, its cap, and its mean if that is public; optional
+    table : a mapping with the keys decimal, thousands, encoding, separator, header and sheet: how a table of text is
+        written, or which sheet of a workbook it is; optional. It is not compared
 
     Raises
     ------
@@ -464,6 +521,7 @@ class Schema:
     interact: tuple[Interaction, ...]
     random_features: RandomFeatures | None
     weight: RowWeight | None
+    table: Mapping[str, object] = field(compare=False)
 
     def __init__(
         self,
@@ -473,6 +531,7 @@ class Schema:
         interact: Iterable[Interaction | Iterable[str] | Mapping[str, Any]] = (),
         random_features: RandomFeatures | Mapping[str, Any] | None = None,
         weight: RowWeight | Mapping[str, Any] | None = None,
+        table: Mapping[str, object] = MappingProxyType({}),
     ) -> None:
         made = {
             "columns": columns_of(columns),
@@ -480,6 +539,7 @@ class Schema:
             "person": person,
             "weight": made_of(RowWeight, "weight", weight, _WEIGHT),
             "random_features": made_of(RandomFeatures, "random_features", random_features, _RANDOM_FEATURES),
+            "table": _written(table),
         }
         for name, value in made.items():
             object.__setattr__(self, name, value)
@@ -536,7 +596,7 @@ class Schema:
                 'a schema must be a mapping with the key "columns" and, optionally, "target", "person", "weight" and '
                 '"interact".'
             )
-        known = ("columns", "target", "person", "weight", "interact", "random_features")
+        known = ("columns", "target", "person", "weight", "interact", "random_features", "table")
         check_keys("the schema", mapping, known, " (columns are described below [columns])")
         if not is_mapping(mapping.get("columns")):
             raise SchemaError('the schema has no table "columns"; describe each column there, by its name.')
@@ -579,6 +639,7 @@ class Schema:
             "weight": self.weight and self.weight.to_dict(),
             "interact": [interaction.described() for interaction in self.interact] or None,
             "random_features": self.random_features and self.random_features.to_dict(),
+            "table": self.table or None,
             "columns": {column.name: column.to_dict() for column in self.columns},
         }
         return {key: value for key, value in described.items() if value is not None}

@@ -294,17 +294,13 @@ def columns_named(frame: Any, *names: str) -> tuple[Any, ...]:
         places = {name: place for place, name in enumerate(frame.column_names)}
         if len(places) == frame.num_columns and all(name in places for name in names):
             return tuple(frame.column(places[name]) for name in names)
-    frame = _named_by_position(_with_rows_again(frame), names)
+    frame = _named_by_position(_arrow_as_table(frame), names)
     try:
         table = nw.from_native(frame, pass_through=True)
         is_frame = isinstance(table, nw.DataFrame)
         present, n_rows = (set(table.columns), table.shape[0]) if is_frame else (set(), 0)
     except Exception:  # noqa: BLE001 - libraries raise different errors, above all for repeated names
         table, is_frame, present, n_rows = None, False, set(), 0
-    if isinstance(table, nw.LazyFrame):
-        raise InputError(
-            "a schema needs a frame in memory; call .collect() (Polars), .compute() (Dask) or .df() (DuckDB) on it first."
-        )
     if table is None and hasattr(frame, "columns"):
         repeated = [name for name in names if list(getattr(frame, "columns", ())).count(name) > 1]
         which = f" (these occur more than once: {listed(repeated)})" if repeated else ""
@@ -319,14 +315,8 @@ def columns_named(frame: Any, *names: str) -> tuple[Any, ...]:
     return tuple(table[name] for name in names)
 
 
-def _with_rows_again(frame: Any) -> Any:
-    """An Arrow table of the rows of an object that gives Arrow streams, but is no frame; anything else as it is.
-
-    Raises
-    ------
-    InputError
-        If the object gives its rows once only. A fit may read them several times.
-    """
+def _arrow_as_table(frame: Any) -> Any:
+    """An Arrow table of a record batch or a stream of any library; anything else as it is."""
     is_batch = hasattr(frame, "__arrow_c_array__") and hasattr(frame, "schema")
     # A frame of pandas, Polars or DuckDB and an Arrow table have a shape.
     if not is_batch and (not hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "shape")):
@@ -334,15 +324,8 @@ def _with_rows_again(frame: Any) -> Any:
     import pyarrow as pa
 
     with suppress(Exception):  # any message may quote cells
-        if is_batch:
-            return pa.Table.from_batches([pa.record_batch(frame)])
-        if not isinstance(frame, pa.RecordBatchReader):
-            frame.__arrow_c_stream__()
-            return pa.table(frame)
-    raise InputError(
-        "an Arrow stream that can be read only once, such as a RecordBatchReader, is no table: read it into memory first "
-        "(pyarrow: read_all), or write it to a Parquet file and give fit confide.open_rows of its path."
-    )
+        return pa.Table.from_batches([pa.record_batch(frame)]) if is_batch else pa.table(frame)
+    raise InputError("an Arrow stream cannot be read: it is damaged, or was read before.")
 
 
 def _named_by_position(frame: Any, names: Sequence[str]) -> Any:

@@ -23,6 +23,7 @@ from sklearn.utils.validation import assert_all_finite, validate_data
 from confide.array_types import Array, Indices, Targets, as_array
 from confide.callers import steps_outside
 from confide.data.arrays import ArrayBlocks, Blocks, EncodedBlocks
+from confide.data.spooled import as_frame
 from confide.erm.row_bounds import canonical
 from confide.errors import InputError, InputTypeError, SchemaWarning
 from confide.features.cells import looks_like_number, positions_of
@@ -120,6 +121,7 @@ def rows_to_score(X: Any, estimator: Any, encoder: Encoder | None, *, accepts_sp
 
     A `SchemaWarning` names columns with cells that the schema does not describe.
     """
+    X = as_frame(X)
     if encoder is not None:
         rows = X if _has_names(X, encoder) else _array_to_encode(X, estimator, is_fit=False)
         codes = encoder.read(rows)
@@ -267,8 +269,6 @@ def _table(X: Any) -> Any:
         table = nw.from_native(X, pass_through=True)
     except Exception:  # noqa: BLE001 - libraries raise different errors, above all for repeated column names
         table = None
-    if isinstance(table, nw.LazyFrame):
-        raise InputError("X is a lazy frame, and it must be in memory. Call .collect() (Polars) or .compute() (Dask) first.")
     if table is None and hasattr(X, "columns"):
         raise InputError("the frame cannot be read. Check that the names of its columns are all different.")
     return table if isinstance(table, nw.DataFrame) else None

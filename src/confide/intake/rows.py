@@ -19,9 +19,11 @@ import numpy as np
 from confide.array_types import Array
 from confide.budget_warnings import warn
 from confide.data.arrays import CheckedSource, MappedBlocks, MemorySource
-from confide.data.file_rows import ArrayRows, FileRows, StampedSource, kinds_read
-from confide.data.files import FilePart, Stamp, files_of
+from confide.data.file_rows import ArrayRows, FileRows, StampedSource
+from confide.data.files import FilePart, Stamp
 from confide.data.partitions import NO_MOMENTS, NumericReading, OpenedRows
+from confide.data.sources import files_of, kinds_read
+from confide.data.spooled import as_frame, is_dask_frame, pieces_of
 from confide.data.streams import Reading
 from confide.errors import AccuracyWarning, FileError, InputError, ParameterError
 from confide.features.cells import DIFFERENT_NUMBERS_OF_ROWS, targets_at
@@ -41,8 +43,18 @@ _ANOTHER_INDEX = (
 )
 
 
-def checked_input(X: Any, y: Any, sample_weight: Any = None) -> GivenRows:
-    """The rows that a user passed to `fit`, to a search or to an evaluation. This reads no row."""
+def checked_input(X: Any, y: Any, sample_weight: Any = None, estimator: Any = None) -> GivenRows:
+    """The rows that a user passed to `fit`, to a search or to an evaluation.
+
+    Rows that come in pieces bring their labels, or are kept in a file; any others are not read here.
+
+    Parameters
+    ----------
+    X, y, sample_weight : as they were passed
+    estimator : what takes them, which may have a schema
+    """
+    if _comes_in_parts(X):
+        X, y = _opened_parts(X, y, getattr(estimator, "schema", None))
     if not isinstance(X, OpenedRows | ArrayRows):
         return _RowsInMemory(X, y, sample_weight)
     if y is not None:
@@ -55,6 +67,25 @@ def checked_input(X: Any, y: Any, sample_weight: Any = None) -> GivenRows:
             "weights in the schema: weight = { column = ..., high = ... }."
         )
     return _RowsElsewhere(X)
+
+
+def _comes_in_parts(X: Any) -> bool:
+    """Whether X gives its rows a piece at a time, or is a collection of Dask."""
+    kind = type(X)
+    if kind.__module__.startswith("dask"):
+        return is_dask_frame(X) or kind.__module__.startswith("dask.array")
+    # Arrays and frames in memory have a shape, and become arrays.
+    is_here = isinstance(X, OpenedRows | ArrayRows) or (hasattr(kind, "shape") and hasattr(kind, "__array__"))
+    return not is_here and pieces_of(X) is not None
+
+
+def _opened_parts(X: Any, y: Any, schema: Any) -> tuple[Any, Any]:
+    """Rows and labels as `fit` takes them: rows that bring their labels, or a table that is read from a file."""
+    if type(X).__module__.startswith("dask.array"):
+        return open_rows(X, labels=y), None
+    if schema is not None and is_dask_frame(X) and y is not None and getattr(schema, "target", None) is not None:
+        X, y = X.assign(**{schema.target.column: y}), None
+    return (open_rows(X, schema), None) if y is None and schema is not None else (as_frame(X), y)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -92,11 +123,6 @@ class _RowsInMemory:
             return max(1, int(shape[0]))
         with suppress(TypeError):
             return max(1, len(X))
-        if hasattr(X, "__arrow_c_stream__"):
-            import pyarrow as pa
-
-            with suppress(Exception):
-                return max(1, int(sum(batch.num_rows for batch in pa.RecordBatchReader.from_stream(X))))
         return 1
 
     def n_classes_given(self) -> int:
@@ -244,14 +270,22 @@ def open_rows(
     cache: bool | str | os.PathLike[str] = False,
     progress: Progress | None = None,
     client: Any = None,
+    query: str | None = None,
 ) -> OpenedRows | ArrayRows:
-    """Describe rows that do not fit into memory, or that lie on a cluster, so that `fit` can use them. Reads no row.
+    """Describe rows that do not fit into memory, or that lie elsewhere, so that `fit` can use them.
+
+    Rows of Parquet, Arrow, Feather and plain CSV files, of Dask and of Spark are not read here. All others are written once
+    to a private temporary file, so that they are the same in every pass.
 
     Parameters
     ----------
-    rows : path, list of paths, Dask DataFrame or Array, or Spark DataFrame
-        The path of a Parquet, Arrow, Feather or CSV file; a pattern such as "data/*.parquet"; a list of paths, each file
-        once; or the path of a NumPy file (.npy).
+    rows : path, address, list of them, or rows that come in pieces
+        The path of a Parquet, Arrow, Feather or CSV file, a workbook (.xlsx, .xls, .xlsb, .ods), or a file of Stata, SPSS or
+        SAS; a pattern such as "data/*.parquet"; a folder, such as data of the form data/year=2024/part.parquet, whose names
+        are then columns; an address such as "https://..." or "s3://..."; a list of these, each file once; or the path of a
+        NumPy file (.npy). Or a Dask DataFrame or Array, a Spark DataFrame, a lazy frame of Polars, a relation of DuckDB, an
+        Arrow stream, or an iterator of frames, such as pandas makes of a file in chunks. With `query`, the address of a
+        database, such as "postgresql://host/db" or "sqlite:///people.db".
     schema : Schema, path of one in TOML, or None
         Describes the columns and the target. Required, except for NumPy files and Dask Arrays, which take none. Other
         columns of a file are not read.
@@ -269,6 +303,9 @@ def open_rows(
         on the rows, and the progress shows it, so let only the curator see it.
     client : dask.distributed.Client or None
         If given, the workers of this cluster read the files. They must see the files under the same paths.
+    query : str or None
+        The text of a query in SQL. Its answer is read once, in a transaction that only reads. A password is best left to the
+        driver, which takes it from the environment or from a file (PostgreSQL: PGPASSWORD, ~/.pgpass).
 
     Returns
     -------
@@ -290,8 +327,12 @@ def open_rows(
     A fit checks all rows in one pass before it charges the budget. Later passes do not refuse a row for what it holds. A
     file that changes between passes is refused.
 
-    The types of columns come from the files; for CSV files they come from the schema. With a column of persons, memory grows
-    with the number of rows, because the fit has to know whose row each one is.
+    The types of columns come from the files and streams that declare them. For CSV files, sheets and queries they come from
+    the schema, and for files of Stata, SPSS and SAS too: cells are labels of the file where the schema lists labels, and
+    codes otherwise; what the file declares to be missing is missing. Private files lie in the folder of temporary files
+    (TMPDIR). Only their owner can read them, and they are removed when the rows are no longer used, or the program ends.
+
+    With a column of persons, memory grows with the number of rows, because the fit has to know whose row each one is.
 
     Guarantee: the released model is that of the same rows in memory, under the same guarantee.
 
@@ -335,7 +376,9 @@ def open_rows(
         spark: Any = importlib.import_module("confide.data.spark")
         return spark.rows_of_frame(rows, described, target)  # type: ignore[no-any-return]
     folder: Path | str | None = checked_cache(cache) if not isinstance(cache, bool) else "" if cache else None
-    parts = tuple(FilePart(Stamp.of(path), kinds_read(described, target)) for path in files_of(rows))
+    parts = tuple(
+        FilePart(Stamp.of(path), kinds_read(described, target)) for path in files_of(rows, described, query, target)
+    )
     files = FileRows(described, parts, folder, None if progress is None else Told(progress), target)
     if client is None:
         return files

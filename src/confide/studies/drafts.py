@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from configparser import ConfigParser
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any
 
@@ -338,7 +338,7 @@ def drafted(table: TableNames, answers: Mapping[str, str], target: str | None, p
     Parameters
     ----------
     table : the names of the columns
-    answers : for each column, what would be typed (see the beginning of this module); nothing if no row may be read
+    answers : for each column of which something is known, what would be typed (see the beginning of this module)
     target : the column to be predicted, or None if it is to be filled in
     person : the column that identifies persons, or None
     """
@@ -349,10 +349,13 @@ def drafted(table: TableNames, answers: Mapping[str, str], target: str | None, p
     for name in table.names:
         if name in (target, person):
             continue
-        if answers:
-            columns.append(ColumnDraft(name, described_column(name, answers[name]) if answers[name] else BLANK))
+        if name in answers:
+            column = ColumnDraft(name, described_column(name, answers[name]) if answers[name] else BLANK)
         else:
-            columns.append(_blank_column(name, table.types.get(name)))
+            column = _blank_column(name, table.types.get(name))
+        if name in table.missing and isinstance(column.description, dict):
+            column = replace(column, description=column.description | {"missing": True})
+        columns.append(column)
     return SchemaDraft(tuple(columns), described, person)
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from confide.blocks import Block, group, heading, html_of, table, text
-from confide.data.file_rows import kinds_read
 from confide.data.files import SEPARATORS, FilePart, Stamp, arrow_schema
+from confide.data.sources import kinds_read
 from confide.errors import ConfideError
 from confide.features.canonical_labels import MISSING_WORDS, canonical_label, na_is_a_code
 from confide.features.columns import Column, NumberColumn, listed_codes

@@ -14,15 +14,16 @@ import os
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from confide.data.files import BATCH_ROWS, SEPARATORS, FilePart, Stamp, arrow_schema, attempt, best_separator, opened
+from confide.data.sources import SHEETS, STATISTICS, facts_of_statistics, rows_of_sheet
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.cells import distinct_cells, looks_like_number
 from confide.features.toml_form import refuse_address
@@ -149,12 +150,16 @@ class TableNames:
     ----------
     names : all different, none blank
     types : what the file declares of them; nothing for a file of text
+    labels : the labels that a file of Stata, SPSS or SAS has for the codes of a column, without those of missing cells
+    missing : the columns of which the file declares codes for missing cells
     n_unnamed : how many columns have no name, or are the index of a data frame; they are left out
     """
 
     names: tuple[str, ...]
     types: dict[str, DeclaredType]
     n_unnamed: int = 0
+    labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    missing: Collection[str] = ()
 
 
 def names_of_table(path: Path, *, has_header: bool = False) -> TableNames:
@@ -182,12 +187,14 @@ def names_of_table(path: Path, *, has_header: bool = False) -> TableNames:
             raise FileError(f"{path} has no named columns.")
         types = {name: _declared(schema.field(name).type) for name in kept}
         return TableNames(tuple(kept), types, len(schema.names) - len(kept))
-    if not is_text_table(path):
-        advice = " Save the sheet as CSV first." if path.suffix.lower() in (".xls", ".xlsx", ".ods") else ""
-        raise FileError(
-            f"{path}: the name of a table must end in {', '.join((*TEXT_ENDINGS, *_ENDINGS_OF_TYPED_FILES))}.{advice}"
-        )
-    names_found = form_of(path, whole=False).names
+    if path.suffix.lower() in STATISTICS:
+        return _names_of_statistics(path)
+    is_sheet = path.name.lower().endswith(SHEETS)
+    if not is_sheet and not is_text_table(path):
+        endings = (*TEXT_ENDINGS, *_ENDINGS_OF_TYPED_FILES, *SHEETS, *STATISTICS)
+        raise FileError(f"{path}: the name of a table must end in {', '.join(endings)}.")
+    cells = next(rows_of_sheet(path, {}), ()) if is_sheet else form_of(path, whole=False).names
+    names_found = ["" if cell is None else str(cell) for cell in cells]
     names = [name for name in names_found if name.strip()]
     if has_header and (twice := _repeated(names)):
         raise InputError(f'{path}: the first line has the name "{twice}" twice; every column needs a name of its own.')
@@ -198,6 +205,31 @@ def names_of_table(path: Path, *, has_header: bool = False) -> TableNames:
             f"one above its rows. If these are names, say so with --header, or give them as --columns A,B,C."
         )
     return TableNames(tuple(names), {}, len(names_found) - len(names))
+
+
+def _names_of_statistics(path: Path) -> TableNames:
+    """What a file of Stata, SPSS or SAS declares: names, types, labels, and codes for missing cells. No row is read."""
+    facts, types, labels = facts_of_statistics(path), dict[str, DeclaredType](), dict[str, list[str]]()
+    for name in facts.column_names:
+        is_date = any(unit in str(facts.original_variable_types.get(name)).lower() for unit in ("date", "time", "%t", "%d"))
+        types[name] = "other" if is_date else "text" if facts.readstat_variable_types[name] == "string" else "number"
+        gaps = facts.missing_ranges.get(name, [])
+        missing = facts.missing_user_values.get(name, [])
+        kept = [
+            str(label)
+            for code, label in facts.variable_value_labels.get(name, {}).items()
+            if code not in missing and not any(_is_within(code, gap["lo"], gap["hi"]) for gap in gaps)
+        ]
+        if len(kept) > 1:
+            labels[name] = kept
+    return TableNames(tuple(facts.column_names), types, 0, labels, {*facts.missing_ranges, *facts.missing_user_values})
+
+
+def _is_within(code: Any, low: Any, high: Any) -> bool:
+    """Whether a code is one of those that a file declares to be missing."""
+    with suppress(TypeError):  # text and numbers are not compared
+        return bool(low <= code <= high)
+    return False
 
 
 def names_given(text: str) -> TableNames:
