@@ -25,7 +25,7 @@ from scripts.reading_paths import code_lines
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "confide"
 LIMITS = {
-    "lines of code": (34_300, 27_500),
+    "lines of code": (34_755, 27_500),
     "files": (242, 240),
     "files of fewer than 40 lines": (40, 40),
     "classes": (470, 330),
@@ -42,7 +42,7 @@ LIMITS = {
     "returns of LogisticRegression.fit to a file that it left": (397, 150),
     "functions of AdditiveClassifier.fit": (580, 350),
     "files of AdditiveClassifier.fit": (65, 60),
-    "functions of confide fit": (980, 700),
+    "functions of confide fit": (985, 700),
     "files of confide fit": (120, 120),
 }
 """The limit of each figure, and where it is to go. The way of a fit depends a little on processor and noise."""

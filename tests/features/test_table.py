@@ -116,7 +116,7 @@ REFUSED_CELLS = {
     "bytes": ({"low": 0, "high": 1}, [SECRET.encode(), b"1"], "not numbers"),
     "dates": ({"low": 0, "high": 1}, pd.to_datetime(["2021-01-01", "2021-01-02"]), "holds dates"),
     "days": ({"low": 0, "high": 1}, [date(2021, 1, 1), SECRET_NUMBER], "holds dates"),
-    "dates as text": ({"low": 0, "high": 1}, ["1", f"2021-01-01 {SECRET}"], "days since a given date"),
+    "dates as text": ({"low": 0, "high": 1}, ["1", f"2021-01-01 {SECRET}"], "declare dates"),
     "days of months as text": ({"low": 0, "high": 1}, ["1", "31.12.2020"], "holds dates"),
     "complex": ({"low": 0, "high": 1}, [SECRET_NUMBER * 1j, 1j], "not numbers"),
     "lists": ({"low": 0, "high": 1}, [[SECRET], [SECRET_NUMBER]], "convert"),

@@ -75,12 +75,12 @@ def test_a_parameter_is_read_in_the_type_that_the_rest_computes_with(check, give
 
 
 REFUSED = [
-    *((parameters.checked_schema, value, "schema must be") for value in ({}, "columns.toml", ENCODER)),
+    *((parameters.checked_schema, value, "schema must be") for value in ({}, 3.0, ENCODER)),
     (parameters.checked_target_bound, None, "give target_bound"),
     *((parameters.checked_target_bound, value, "target_bound must be") for value in (0.0, -1, 1e-100, 1e100, True, "1")),
     (parameters.checked_class_weight, "balanced", "would learn the weights from the frequencies"),
     *((parameters.checked_class_weight, value, "class_weight must be a dict") for value in ({}, [1.0], {0: 0.0}, {0: 1e10})),
-    *((parameters.checked_ledger, value, "ledger must be") for value in (1.0, "study.db", Ledger)),
+    *((parameters.checked_ledger, value, "ledger must be") for value in (1.0, {}, Ledger)),
 ]
 
 

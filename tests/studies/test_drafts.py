@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from confide.features.canonical_labels import BLANK
-from confide.studies.drafts import drafted
+from confide.studies.drafts import described_column, drafted, typed
 from confide.studies.text_tables import TableNames
 from tests.starting.studies import SCHEMA, STUDY, TABLE
 
@@ -25,10 +27,32 @@ def test_blanks_are_where_only_a_person_knows() -> None:
 
 
 def test_declared_types_are_used() -> None:
-    """Booleans need no answer; a column of dates is left out."""
-    table = TableNames(("flag", "day", "size"), {"flag": "boolean", "day": "other", "size": "number"})
-    found = {column.name: column.description for column in drafted(table, {}, None, None).columns}
-    assert found == {"flag": {"categories": [False, True]}, "day": None, "size": {"low": BLANK, "high": BLANK}}
+    """Booleans need no answer; dates and ordered levels have blanks of their own; what is nothing of these is left out."""
+    types = {"flag": "boolean", "day": "date", "size": "number", "stage": "ordered", "list": "other"}
+    found = {column.name: column.description for column in drafted(TableNames(tuple(types), types), {}, None, None).columns}
+    assert found == {
+        "flag": {"categories": [False, True]},
+        "day": {"low": BLANK, "high": BLANK},
+        "size": {"low": BLANK, "high": BLANK},
+        "stage": {"categories": [BLANK], "ordered": True},
+        "list": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("answer", "described"),
+    [
+        ("2010-01-01 2030-12-31", {"low": "2010-01-01", "high": "2030-12-31"}),
+        ("2010-01-01 2030-12-31 empty", {"low": "2010-01-01", "high": "2030-12-31", "missing": True}),
+        ("I < II < III", {"categories": ["I", "II", "III"], "ordered": True}),
+        ("1 < 2 < 3, empty", {"categories": [1, 2, 3], "ordered": True, "missing": True}),
+        ("<=50K, >50K", {"categories": ["<=50K", ">50K"]}),
+    ],
+)
+def test_dates_and_ordered_levels_are_typed_in_one_line(answer, described) -> None:
+    """The answer that stands for a description is the one that was typed."""
+    assert described_column("x", answer) == described
+    assert typed(described) == answer
 
 
 def test_suggested_answers_fill_a_draft() -> None:

@@ -30,9 +30,11 @@ def test_an_index_column_is_left_out(tmp_path) -> None:
 def test_a_parquet_file_declares_types(tmp_path) -> None:
     """Numbers, text, booleans, categories and what can be none of them."""
     frame = people().assign(flag=True, day=pd.Timestamp("2020-01-01"), kind=pd.Categorical(["a"] * 200))
+    frame["stage"] = pd.Categorical(["I"] * 200, categories=["I", "II"], ordered=True)
     frame.to_parquet(tmp_path / "p.parquet", index=False)
     types = names_of_table(tmp_path / "p.parquet").types
-    assert [types[name] for name in ("age", "work", "flag", "day", "kind")] == ["number", "text", "boolean", "other", "text"]
+    names = ("age", "work", "flag", "day", "kind", "stage")
+    assert [types[name] for name in names] == ["number", "text", "boolean", "date", "text", "ordered"]
 
 
 @pytest.mark.parametrize(

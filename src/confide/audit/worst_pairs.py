@@ -70,7 +70,8 @@ def domain_of(estimator: Any) -> Domain:
     targets = _targets(estimator, schema)
     if isinstance(schema, Schema):
         # The first and the last category, or the least and the greatest number, of each column.
-        ends = {column.name: column.labels or [*map(float, column.bounds or ())] for column in schema.columns}
+        ends = {column.raw_name: column.ends for column in reversed(schema.columns)}
+        ends = {name: ends[name] for name in schema.raw_names}
         low, high = ({name: values[side] for name, values in ends.items()} for side in (0, -1))
         mixed = {name: (low if place % 2 else high)[name] for place, name in enumerate(low)}
         column = None if schema.target is None else schema.target.column

@@ -107,7 +107,7 @@ def _blocks(out: Path, bounds: PrivateBounds, charges: Charges) -> Iterator[Bloc
         yield heading("Released bounds")
         low, high = [f"quantile {share:g}" for share in bounds.release.quantiles]
         rows = [
-            (column.name, f"{column.low:.10g}", f"{column.high:.10g}", f"{old.low:.10g} to {old.high:.10g}")
+            (column.name, *_ends(column), " to ".join(_ends(old)))
             for column, old in pairs
             if column.is_number and old.is_number
         ]
@@ -127,3 +127,7 @@ def _blocks(out: Path, bounds: PrivateBounds, charges: Charges) -> Iterator[Bloc
     yield heading("Done")
     yield text(*bounds.interrupted, charges.closing_sentence())
     yield verbatim(f"Wrote {out}. Statements of models that are fitted with it name this release and its price.")
+
+
+def _ends(column: Any) -> tuple[str, ...]:
+    return column.texts_of(column.bounds) if column.dates else (f"{column.low:.10g}", f"{column.high:.10g}")

@@ -117,7 +117,7 @@ class PreparedFit:
         """The plan, and what was chosen from public facts."""
         from confide.cli import output
 
-        names = () if self.model.schema is None else self.model.schema.column_names
+        names = () if self.model.schema is None else self.model.schema.raw_names
         yield text(*output.separator_sentences(self.files, names))
         yield from output.blocks_of_plan(plan)
         yield from output.blocks_of_choices(self.model, self.chosen, self.fourier)

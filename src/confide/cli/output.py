@@ -43,7 +43,7 @@ from confide.effects.picture import common_limits, extremes, sparkline
 from confide.errors import FileError, InputError
 from confide.estimators.linear_model import PrivateLinearModel, released_model
 from confide.estimators.released import RANDOM_FEATURE, ReleasedCoefficients, effects_of, outcome_of
-from confide.features.columns import NumberColumn, shown_number
+from confide.features.columns import NumberColumn
 from confide.files import check_output, json_text, new_file
 from confide.known_words import listed, printable_lines
 from confide.models.model import ShownClass, predicted_column, weights_by_class
@@ -204,7 +204,7 @@ def blocks_of_choices(model: Any, chosen: Schema | None, features: FourierMap | 
         beside = _knots_beside_lines(chosen)
         numbers = [column for column in chosen.columns if column.is_number]
         if rows := [
-            (column.name, _knots_text(column, beside), f"{shown_number(column.low)} and {column.shown(column.high)}")
+            (column.name, _knots_text(column, beside), f"{column.texts_of([column.low])[0]} and {column.shown(column.high)}")
             for column in numbers
         ]:
             yield heading("Curves, chosen from public facts")

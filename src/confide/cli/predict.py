@@ -125,8 +125,10 @@ def _with_predictions(
 
 def _kinds_of_columns(model: PrivateLinearModel, path: Path) -> dict[str, Literal["number", "text"]]:
     """The columns that a model reads, and whether they hold numbers or text."""
+    from confide.data.sources import kinds_of_columns
+
     if model.schema is not None:
-        return {column.name: "number" if column.is_number else "text" for column in model.schema.columns}
+        return kinds_of_columns(model.schema)
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         raise FileError(

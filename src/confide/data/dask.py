@@ -68,7 +68,7 @@ class DaskRows(OpenedRows):
     def count(self) -> int:
         from dask.delayed import delayed
 
-        name = "" if self.schema is None else self.schema.column_names[0]
+        name = "" if self.schema is None else self.schema.raw_names[0]
         counts = self._computed(delayed(list)([delayed(_n_rows, pure=True)(part, name) for part in self.parts]))
         if sum(counts) == 0:
             raise InputError(NO_ROWS)

@@ -80,7 +80,7 @@ class FileRows(OpenedRows):
         """The number of rows, found by reading one column."""
         for part in self.parts:
             part.check(self._weight)  # a pass that reads weights asks for them
-        name = self.schema.column_names[0]
+        name = self.schema.raw_names[0]
         n_rows = sum(int(table.num_rows) for table in self.tables([name]))
         if n_rows == 0:
             raise self._empty()
@@ -312,7 +312,7 @@ def checked_columns(
     counted, _ = files.of_persons(rows_per_person)
 
     def pieces(*, refuse: bool) -> Iterator[tuple[Any, ...]]:
-        for tables in cut_to_size(counted(schema.column_names, BATCH_ROWS), BATCH_ROWS):
+        for tables in cut_to_size(counted(schema.raw_names, BATCH_ROWS), BATCH_ROWS):
             for table in tables:
                 raw = RawTable.of(table, schema, with_person=False)
                 yield raw.columns_or_labels(labelled, refuse=refuse)

@@ -312,7 +312,7 @@ def columns_to_read(columns: Iterable[str], schema: Schema, target: str | None =
     if target is None and schema.target is not None:
         target = schema.target.column
     weight = () if schema.weight is None else (schema.weight.column,)
-    names = [*schema.column_names, *weight, *(() if target is None else (target,))]
+    names = [*schema.raw_names, *weight, *(() if target is None else (target,))]
     absent = [name for name in names if present.count(name) != 1]
     if absent:
         raise InputError(f"the frame lacks columns that the schema describes, or has them twice: {listed(absent)}.")

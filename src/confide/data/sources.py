@@ -115,9 +115,18 @@ def _readable(path: Path, schema: Schema | None, target: str | None) -> Path:
     return spooled_cells("/".join([*parts, "rows.csv"]), f"{path}", rows)
 
 
+def kinds_of_columns(schema: Schema) -> dict[str, Kind]:
+    """The kind of each column of a CSV file that the columns of a schema read: text, unless all of them read numbers."""
+    kinds: dict[str, Kind] = dict.fromkeys(schema.raw_names, "number")
+    for column in schema.columns:
+        if not (column.is_number and column.holds_numbers):
+            kinds[column.raw_name] = "text"
+    return kinds
+
+
 def kinds_read(schema: Schema, target: str | None = None) -> dict[str, Kind]:
     """The kind of each column that is read from a CSV file: those of the schema, person, weight, and target or `target`."""
-    kinds: dict[str, Kind] = {column.name: "number" if column.is_number else "text" for column in schema.columns}
+    kinds = kinds_of_columns(schema)
     if target is not None:
         kinds[target] = "number"
     elif schema.target is not None:
@@ -324,7 +333,7 @@ def _rows_of_statistics(path: Path, schema: Schema | None) -> Iterator[Sequence[
     facts = facts_of_statistics(path)
     yield facts.column_names
     listed_cells: dict[str, Mapping[str | None, Any]]
-    listed_cells = {} if schema is None else {each.name: each.known for each in schema.columns if not each.is_number}
+    listed_cells = {} if schema is None else {each.raw_name: each.known for each in schema.columns if each.known}
     if schema is not None and schema.target is not None:
         listed_cells[schema.target.column] = dict.fromkeys(map(canonical_label, schema.target.labels))
     labels: list[Mapping[Any, Any]] = []

@@ -141,7 +141,7 @@ class Reading:
         """The raw columns that are read: those of the schema, then the weight, then the target."""
         target = self.numbers or self.encoder.schema.target
         weight = () if self._weight is None else (self._weight.column,)
-        return (*self.encoder.schema.column_names, *weight, *(() if target is None else (target.column,)))
+        return (*self.encoder.schema.raw_names, *weight, *(() if target is None else (target.column,)))
 
     @property
     def _weight(self) -> RowWeight | None:

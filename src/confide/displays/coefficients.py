@@ -101,7 +101,9 @@ def _line(of: ReleasedCoefficient, known: Coefficient | None, label: Any, schema
     name, unit, span = of.name if label is None else of.name.removeprefix(f"{label}: "), of.unit, 1.0
     for column in () if schema is None else schema.columns:
         if column.is_number and column.name == name:
-            unit, span = with_unit(f"from {column.low:,.6g} to {column.high:,.6g}", column.unit), of.span
+            ends = (f"{column.low:,.6g}", f"{column.high:,.6g}")
+            low, high = ends if column.holds_numbers else column.texts_of(column.bounds)
+            unit, span = with_unit(f"from {low} to {high}", column.unit), of.span
             break
     else:
         if schema is not None and of.span != 1.0:

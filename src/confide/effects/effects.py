@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations, compress, product
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.array_types import Array
-from confide.errors import ParameterError, as_float, is_label, is_text
+from confide.errors import ParameterError, is_label, is_text
 from confide.features.canonical_labels import canonical_label, is_missing
 from confide.features.codes import ColumnEncoding
 from confide.features.columns import Column, NumberColumn, shown_number, with_unit
@@ -62,17 +62,21 @@ class Points:
     Attributes
     ----------
     column : the column's public description
-    values : numbers in rising order, or levels; then "(missing)" if it is declared; then the atoms, as "= 999". Only values
-        that people are shown
+    values : numbers in rising order, dates as text, or levels; then "(missing)" if it is declared; then the atoms, as
+        "= 999". Only values that people are shown
+    numbers : those of the values that stand for numbers: of dates the days since 1970-01-01, of ordered levels their ranks
     positions : (number of numbers,), the numbers on the column's own scale, stretched to [-1, 1]; empty for a category
     weights : (n_points,), not negative, with sum 1. There is one more point than values if a category may be none of the
         levels; that point is last
+    is_line : whether the effect of a number is a straight line
     """
 
     column: Column
     values: tuple[Any, ...]
     positions: Array
     weights: Array
+    numbers: tuple[float, ...] = ()
+    is_line: bool = False
 
     @classmethod
     def of(cls, encodings: Iterable[ColumnEncoding], steps: int = 1) -> Points:
@@ -86,6 +90,9 @@ class Points:
             return Points(category, tuple(levels), np.zeros(0), weights if category.other else np.append(weights, 0.0))
         column, columns = first.column, [encoding.column for encoding in encodings if encoding.is_number]
         numbers = sorted({end for one in columns for end in one.knots_with_bounds or (one.low, one.high)})
+        is_line = len(numbers) == 2
+        if column.ordered:
+            numbers, steps = [float(rank) for rank in range(len(column.ordered))], 1
         positions = column.stretched(np.array(numbers, dtype=np.float64))
         if steps > 1:
             places = np.arange(steps * (len(numbers) - 1) + 1)
@@ -96,9 +103,16 @@ class Points:
         lengths = np.diff(positions)
         # The trapezoid rule: half of each interval belongs to each of its ends.
         weights = (np.append(lengths, 0.0) + np.insert(lengths, 0, 0.0)) / (2.0 * lengths.sum())
-        others = (*[MISSING] * bool(column.missing), *map(_shown_atom, column.atoms))
-        values = (*map(shown_number, numbers), *others)
-        return Points(column, values, positions, np.append(weights, np.zeros(len(others))))
+        others = (*[MISSING] * bool(column.missing), *map(partial(_shown_atom, column), column.atoms))
+        values = (
+            *(
+                column.texts_of(numbers)
+                if column.dates
+                else map(column.value_of if column.ordered else shown_number, numbers)
+            ),
+            *others,
+        )
+        return Points(column, values, positions, np.append(weights, np.zeros(len(others))), tuple(numbers), is_line)
 
     @property
     def n_numbers(self) -> int:
@@ -148,7 +162,7 @@ class Points:
             return padded[levels]
         column = encoding.column
         others = (*[math.nan] * bool(column.missing), *column.atoms)
-        numbers = np.array([*self.values[: self.n_numbers], *others], dtype=np.float64)
+        numbers = np.array([*self.numbers, *others], dtype=np.float64)
         codes = column.stretched(numbers) if encoding.is_plain else encoding.codes(numbers)
         encoded = np.empty((len(weights), len(numbers)))
         encoding.write(codes, encoded)
@@ -173,13 +187,14 @@ class Points:
                 raise ParameterError(f'column "{self.column.name}": missing cells are not declared, so they have no effect.')
             mixture[self.values.index(MISSING)] = 1.0
         elif self.column.is_number:
-            low, high, number = self.column.low, self.column.high, as_float(value)
+            low, high, number = self.column.low, self.column.high, self.column.number_of(value)
             if not low <= number <= high:
-                ends = f"from {shown_number(low)} to {shown_number(high)}"
-                raise ParameterError(f'column "{self.column.name}": give a number {ends}, the bounds of the column.')
+                ends = f"from {' to '.join(self.column.texts_of((low, high)))}"
+                what = "date" if self.column.dates else "level" if self.column.ordered else "number"
+                raise ParameterError(f'column "{self.column.name}": give a {what} {ends}, the bounds of the column.')
             mixture = self._on_curve(number)
             if number in self.column.atoms:
-                mixture = np.eye(len(mixture))[self.values.index(_shown_atom(number))]
+                mixture = np.eye(len(mixture))[self.values.index(_shown_atom(self.column, number))]
         else:
             wanted = canonical_label(value) if isinstance(value, (str, Real, np.bool_)) else None
             alike = [place for place, level in enumerate(self.values) if canonical_label(level) == wanted]
@@ -191,8 +206,8 @@ class Points:
         return mixture
 
 
-def _shown_atom(atom: float) -> str:
-    return f"= {shown_number(atom)}"
+def _shown_atom(column: NumberColumn, atom: float) -> str:
+    return f"= {column.value_of(atom)}"
 
 
 # From weights to effects: a score as an intercept, an effect of each column, and what interactions add to these.
@@ -444,8 +459,12 @@ class Effect:
 
     @property
     def is_curve(self) -> bool:
-        """Whether it is the effect of one number."""
-        return len(self.points) == 1 and self.points[0].n_numbers > 0
+        """Whether it is the effect of one number, which is no rank of an ordered category."""
+        return len(self.points) == 1 and self._n_on_curve > 0
+
+    @property
+    def _n_on_curve(self) -> int:
+        return 0 if getattr(self.points[0].column, "ordered", ()) else self.points[0].n_numbers
 
     @property
     def has_band(self) -> bool:
@@ -455,7 +474,7 @@ class Effect:
     @property
     def curve(self) -> tuple[Value, ...]:
         """The values at numbers."""
-        return self.values[: self.points[0].n_numbers]
+        return self.values[: self._n_on_curve]
 
     @property
     def atoms(self) -> tuple[tuple[float, Value], ...]:
@@ -466,7 +485,7 @@ class Effect:
     @property
     def levels(self) -> tuple[Value, ...]:
         """The values that are not points of a curve: levels, "(missing)" and atoms."""
-        return self.values[self.points[0].n_numbers :]
+        return self.values[self._n_on_curve :]
 
 
 @dataclass(frozen=True)
@@ -776,6 +795,8 @@ def _shown_places(term: Term) -> list[int]:
 #   step of 1 or of a named power of ten. On a log scale the base is the low, and the slope is for each doubling of 1 + x -
 #   low, or of x itself on the log10 scale.
 # - A number with a curve: the base is a point in the middle, and each other point is compared with it.
+# - An ordered category: that of a straight number, for each level; or, with a curve, of a category. A date: its base is the
+#   low, and its slope is for a year.
 # - A category: the base is the reference, the first level; each other level is compared with it.
 #
 # A score is a sum of functions f_S of some columns S. The coefficient of columns T is the sum over all S that contain T of
@@ -783,6 +804,7 @@ def _shown_places(term: Term) -> list[int]:
 # as in statsmodels and R. A number that has interactions has its base in the middle of its bounds instead of at 0: its own
 # coefficient then speaks of a value that rows may have.
 
+_DAYS_OF_YEAR = 365.25
 INTERCEPT = "(intercept)"
 UNITS = ("original", "encoded")
 
@@ -872,13 +894,14 @@ def _axis_of(points: Points, *, has_interactions: bool) -> _Axis:
         return base, of_levels, [(f"{column.name}: {points.values[place]}", unit, 1.0) for place in places]
     n = points.n_numbers
     size, unit = _step_of(column)
-    if n == 2:
-        base, middle, of_middle = _base_of_line(column, everywhere, has_interactions=has_interactions)
-        contrasts, lines = [size * (everywhere[1] - everywhere[0])], [(column.name, unit, 1.0 / size)]
+    if points.is_line:
+        base, middle, of_middle = _base_of_line(column, everywhere[[0, n - 1]], has_interactions=has_interactions)
+        contrasts, lines = [size * (everywhere[n - 1] - everywhere[0])], [(column.name, unit, 1.0 / size)]
     else:
-        base = middle = everywhere[n // 2]
-        of_middle = with_unit(points.texts[n // 2], column.unit)
-        others = [place for place in range(n) if place != n // 2]
+        reference = 0 if column.ordered else n // 2
+        base = middle = everywhere[reference]
+        of_middle = with_unit(points.texts[reference], column.unit)
+        others = [place for place in range(n) if place != reference]
         contrasts = [everywhere[place] - base for place in others]
         lines = [(f"{column.name} = {points.texts[place]}", f"against {of_middle}", 1.0) for place in others]
     if MISSING in points.values:
@@ -887,7 +910,11 @@ def _axis_of(points: Points, *, has_interactions: bool) -> _Axis:
     for atom in column.atoms:
         contrasts.append(points.mixture(atom) - points._on_curve(atom))
         lines.append(
-            (f"{column.name} at exactly {shown_number(atom)}", "beside the line" if n == 2 else "beside the curve", 1.0)
+            (
+                f"{column.name} at exactly {column.value_of(atom)}",
+                "beside the line" if points.is_line else "beside the curve",
+                1.0,
+            )
         )
     return base, np.array(contrasts), lines
 
@@ -900,24 +927,31 @@ def _step_of(column: NumberColumn) -> tuple[float, str]:
         sign, distance = "+" if shift > 0.0 else "-", with_unit(f"{abs(shift):g}", column.unit)
         of_what = "" if shift == 0.0 else f" of {column.name} {sign} {distance}"
         return math.log(2.0) / math.log1p(width / column.doubling), f"per doubling{of_what}"
+    if column.ordered or (column.dates and width > 2.0 * _DAYS_OF_YEAR):
+        step = 1.0 if column.ordered else _DAYS_OF_YEAR
+        return step / width, "per level" if column.ordered else "per year"
     # Per 1 wherever that is a readable step: from the whole width to a thousandth of it.
     step = 1.0 if 1.0 <= width <= 1000.0 else 10.0 ** (math.floor(math.log10(width)) - 1)
-    return step / width, with_unit(f"per {step:,.0f}" if step >= 1.0 else f"per {step:.10g}", column.unit)
+    return step / width, with_unit(f"per {step:,.0f}" if step >= 1.0 else f"per {step:.10g}", column.unit_of_steps)
 
 
 def _base_of_line(column: NumberColumn, everywhere: Array, *, has_interactions: bool) -> tuple[Array, Array, str]:
-    """The base of a straight number, the middle of its scale, and that middle in the column's own unit, in words."""
+    """The base of a straight number, the middle of its scale, and that middle in the column's own unit, in words.
+
+    `everywhere` has two rows, which give the effects at low and at high.
+    """
     middle = 0.5 * (everywhere[0] + everywhere[1])
     width = column.high - column.low
     number = float(column.numbers_at(np.array([0.5]))[0])
     if has_interactions:
         base = middle
-    elif column.is_log:
+    elif column.is_log or not column.holds_numbers:
         base = everywhere[0]
     else:
         share = -column.low / width
         base = (1.0 - share) * everywhere[0] + share * everywhere[1]
-    return base, middle, with_unit(f"{number:.6g}", column.unit)
+    shown = column.shown(number) if column.dates else "the middle" if column.ordered else f"{number:.6g}"
+    return base, middle, with_unit(shown, column.unit)
 
 
 def _units_of_encoded(encoding: ColumnEncoding) -> tuple[str, ...]:
@@ -930,4 +964,4 @@ def _units_of_encoded(encoding: ColumnEncoding) -> tuple[str, ...]:
         return (*("at the value",) * (len(encoding.names) - len(missing)), *missing)
     if column.is_log:
         return ("per half range of the logarithm", *missing)
-    return (with_unit(f"per half range, {0.5 * (column.high - column.low):.6g}", column.unit), *missing)
+    return (with_unit(f"per half range, {0.5 * (column.high - column.low):.6g}", column.unit_of_steps), *missing)

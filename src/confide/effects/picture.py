@@ -12,6 +12,7 @@ import numpy as np
 
 from confide.effects.effects import MISSING, Effect, Points, Value
 from confide.errors import ParameterError, checked_axes, lacking
+from confide.features.cells import day_number, part_of, shown_days
 from confide.features.columns import shown_number, with_unit
 
 # Where the axes of a picture of effects have numbers, and which levels of a category it shows.
@@ -30,10 +31,15 @@ def even_ticks(low: float, high: float, most: int = 5) -> list[float]:
 
 
 def ticks_of(points: Points) -> list[float]:
-    """Numbers for the axis of a column, in its own unit: round numbers, on a log scale powers of ten."""
+    """Numbers for the axis of a column, in its own unit: round numbers, on a log scale powers of ten, of dates new years."""
     column = points.column
     if not column.is_number:
         return []
+    if column.dates:
+        years = even_ticks(*part_of(np.array(column.bounds), "year").tolist()) if column.high - column.low > 1500.0 else []
+        days = (day_number(f"{year:04.0f}-01-01") for year in years if year.is_integer())
+        within = [day for day in days if day is not None and column.low <= day <= column.high]
+        return within if len(within) > 1 else [column.low, column.high]
     if not points.is_log:
         return even_ticks(column.low, column.high)
     largest = max(abs(column.low), abs(column.high))
@@ -49,6 +55,12 @@ def ticks_of(points: Points) -> list[float]:
         if not kept or (places[-1] - places[0]) / 2.0 >= _CLOSEST:
             kept.append(number)
     return kept if len(kept) > 1 else [column.low, column.high]
+
+
+def tick_text(points: Points, number: float) -> str:
+    """The text of a number on the axis of a column."""
+    dates = points.column.is_number and points.column.dates
+    return shown_days([number])[0].removesuffix("-01-01") if dates else number_text(number)
 
 
 def number_text(number: float) -> str:
@@ -77,8 +89,14 @@ def effect_limits(effects: Sequence[Effect]) -> tuple[float, float]:
 
 
 def shown_levels(effect: Effect, most: int) -> list[Value]:
-    """The levels of a category from the largest effect to the smallest; if there are too many, the two ends of the list."""
-    ranked = sorted(effect.levels, key=lambda value: -value.effect)
+    """The levels of a category from the largest effect to the smallest; if there are too many, the two ends of the list.
+
+    Those of an ordered category, and of a part of a date, keep their order.
+    """
+    column: Any = effect.points[0].column
+    ranked = (
+        list(effect.levels) if column.is_number or column.part else sorted(effect.levels, key=lambda value: -value.effect)
+    )
     return ranked if len(ranked) <= most else ranked[: most - most // 2] + ranked[-(most // 2) :]
 
 
@@ -264,7 +282,7 @@ def _grid(n: int, ax: Any) -> tuple[Any, list[Any]]:
 def _draw_curve(ax: Any, effect: Effect, limits: tuple[float, float], pen: Pen) -> None:
     points = effect.points[0]
     assert points.column.is_number  # noqa: S101  # a curve is that of a number
-    column, numbers = points.column, [value.value for value in effect.curve]
+    column, numbers = points.column, list(points.numbers)
     if points.is_log:
         # Below low there is only the margin of the axis.
         ax.set_xscale(
@@ -285,7 +303,7 @@ def _draw_curve(ax: Any, effect: Effect, limits: tuple[float, float], pen: Pen) 
         _draw_point(ax, value, atom, pen, True, effect.has_band)
     absent = [value for value in effect.levels if value.value == MISSING]
     end = _number_at(points, _PLACE_OF_MISSING)
-    ticks = {tick: number_text(tick) for tick in ticks_of(points)}
+    ticks = {tick: tick_text(points, tick) for tick in ticks_of(points)}
     if absent:
         _draw_point(ax, absent[0], end + pen.shift * 0.1 * (column.high - column.low), pen, True, effect.has_band)
         ticks = {tick: text for tick, text in ticks.items() if tick < _number_at(points, 0.8)} | {end: "missing"}

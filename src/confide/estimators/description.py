@@ -20,6 +20,7 @@ from confide.features.schema import Schema
 from confide.inference.description import ColumnTable, Description, checked_quantiles
 from confide.inference.intervals import checked_level
 from confide.inference.rates import LEAST_SIGNAL
+from confide.intake.parameters import schema_at
 from confide.known_words import listed_unknown
 from confide.parameters import checked
 from confide.privacy.budgets import Budget, Neighbours
@@ -139,6 +140,7 @@ def describe(
     True
     """
     asked = OwnRelease.of("describe", budget, neighbours, max_rows_per_person, ledger, random_state)
+    schema = schema_at(schema)
     layout = _layout(schema, columns, cross_tables)
     shares, confidence = checked_quantiles(quantiles), checked_level(level)
     plan = SumPlan.of(layout.query(asked.neighbours, asked.most_rows), asked.budget)
@@ -165,7 +167,7 @@ def plan_of_description(
     max_rows_per_person: int = 1,
 ) -> SumPlan[Tables]:
     """The plan that `describe` makes of the same arguments, from public facts alone."""
-    layout = _layout(schema, columns, cross_tables)
+    layout = _layout(schema_at(schema), columns, cross_tables)
     persons = checked("max_rows_per_person", max_rows_per_person)
     return SumPlan.of(layout.query(Neighbours.parse(neighbours), persons), budget)
 
@@ -173,7 +175,12 @@ def plan_of_description(
 def _layout(schema: Any, columns: Any, cross_tables: Any) -> _Layout:
     if not isinstance(schema, Schema):
         raise ParameterError("schema must be a Schema: the public description of the columns.")
-    known = {column.name: column for column in schema.columns}
+    known: dict[str, Column] = {column.name: column for column in schema.columns}
+    for column in schema.columns:
+        if column.is_number and column.ordered:
+            known[column.name] = CategoryColumn(
+                column.name, column.ordered, missing=column.missing_codes or column.missing, column=column.raw_name
+            )
     target = schema.target
     if target is not None and target.bounds is not None:
         known[target.column] = NumberColumn(target.column, *target.bounds, unit=target.unit)
@@ -212,7 +219,8 @@ def _pair(pair: Any, chosen: tuple[Column, ...], names: list[str]) -> tuple[int,
 def _table_of(column: Column) -> ColumnTable:
     if column.is_number:
         even = NumberColumn(column.name, column.low, column.high, column.scale, knots=N_BINS - 1)
-        return ColumnTable(column.name, (), even.knots_with_bounds, bool(column.missing), column.unit)
+        unit = "days since 1970-01-01" if column.dates else column.unit
+        return ColumnTable(column.name, (), even.knots_with_bounds, bool(column.missing), unit)
     return ColumnTable(column.name, levels_shown(column))
 
 

@@ -90,7 +90,7 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
             Real numbers; with a schema, a frame of raw columns. Frames may come from any library that narwhals reads.
             float32 stays float32; a frame only if all its columns are float32. Rows from `open_rows` bring their schema.
         y : (n,) labels, or None
-            None for rows from `open_rows`, which bring their labels.
+            None for rows from `open_rows`, which bring their labels, and for a frame that has the schema's as a column.
         sample_weight : (n,) numbers from 0 to `max_sample_weight`, or None
             How much each row counts; None means 1 each. Weights are part of the data: the weight of a row must be made from
             that row alone.

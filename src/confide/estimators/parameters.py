@@ -24,6 +24,8 @@ from confide.erm.row_bounds import RowBound
 from confide.errors import ParameterError
 from confide.features.canonical_labels import Label
 from confide.features.schema import Schema
+from confide.features.toml_form import is_path
+from confide.intake.parameters import checked_ledger, schema_at
 from confide.known_words import closest
 from confide.parameters import PARAMETERS
 from confide.privacy.budgets import Budget, Neighbours
@@ -63,6 +65,15 @@ def advice_on(name: str, kind: str, parameters: Collection[str]) -> str:
     return f"{name}= is not a parameter of {kind}: {meant}"
 
 
+def _opened(given: dict[str, Any]) -> dict[str, Any]:
+    """Parameters in which a path of a schema or of a ledger stands for what is there. A fit refuses a path of nothing."""
+    for name, read in (("schema", schema_at), ("ledger", checked_ledger)):
+        value = given.get(name)
+        if is_path(value) and ("://" in str(value) or Path(value).exists()):
+            given[name] = read(value)
+    return given
+
+
 Stores = TypeVar("Stores", bound=Callable[..., None])
 
 
@@ -80,7 +91,7 @@ def with_advice(stores: Stores) -> Stores:
         for name in kwargs:
             if name not in known:
                 raise TypeError(advice_on(name, type(self).__name__, known))
-        stores(self, *args, **kwargs)
+        stores(self, *args, **_opened(kwargs))
 
     __init__.suggests = True  # type: ignore[attr-defined]  # see known_words.with_suggestions
     return cast("Stores", __init__)
@@ -132,7 +143,7 @@ class AdviceOnParameters:
             if "__" not in name and name not in known:
                 # The first words are scikit-learn's.
                 raise ParameterError(f"Invalid parameter {name!r}. {advice_on(name, type(self).__name__, known)}")
-        return super().set_params(**params)  # type: ignore[misc]  # defined by scikit-learn's BaseEstimator
+        return super().set_params(**_opened(params))  # type: ignore[misc]  # defined by scikit-learn's BaseEstimator
 
 
 @estimator

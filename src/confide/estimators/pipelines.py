@@ -113,7 +113,7 @@ def pipeline_of(released: ReleasedModel, link: Link) -> Pipeline:
     encoder, bound, steps = released.encoder, released.scoring.row_bound, []
     if encoder is not None:
         first_step: Any = SchemaEncoder(encoder.schema)
-        names = encoder.schema.column_names
+        names = encoder.schema.raw_names
         first_step.n_features_in_, first_step.feature_names_in_ = len(names), np.array(names, dtype=object)
         steps.append(("encode", first_step))
         n_columns, is_within = encoder.n_features, bound == encoder.row_bound

@@ -20,9 +20,10 @@ from confide.errors import ParameterError, is_list
 from confide.expected_noise import sentence_of_waste
 from confide.features.atoms import ENOUGH, MOST_CELLS, atoms_of, cells_of, has_cells, n_cells
 from confide.features.checks import AtomsRelease
-from confide.features.columns import NumberColumn, listed_codes, shown_number
+from confide.features.columns import NumberColumn, listed_codes
 from confide.features.schema import Schema, schema_with
 from confide.features.toml_form import toml_below
+from confide.intake.parameters import schema_at
 from confide.known_words import listed_unknown, suggest_keywords_of
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.noise import Entropy
@@ -173,6 +174,7 @@ def private_atoms(
     """
     if budget is None:
         raise ParameterError("give the budget: what it may cost to look for atoms, such as budget=0.2. Nothing was charged.")
+    schema = schema_at(schema)
     asked = OwnRelease.of("private atoms", budget, neighbours, max_rows_per_person, ledger, random_state)
     chosen = _chosen_columns(schema, columns)
     sizes = tuple(map(n_cells, chosen))
@@ -215,7 +217,7 @@ def _chosen_columns(schema: Any, names: Any) -> tuple[NumberColumn, ...]:
     """The columns in which atoms are looked for."""
     if not isinstance(schema, Schema):
         raise ParameterError("schema must be a Schema: the public description of the columns.")
-    numbers = {column.name: column for column in schema.columns if column.is_number}
+    numbers = {column.name: column for column in schema.columns if column.is_number and not column.ordered}
     if names is None:
         chosen = [column for column in numbers.values() if column.is_log and has_cells(column) and not column.atoms]
         if not chosen:
@@ -237,7 +239,7 @@ def _chosen_columns(schema: Any, names: Any) -> tuple[NumberColumn, ...]:
                 raise ParameterError(f'column "{column.name}" has atoms already; leave it out, or its atoms.')
             if not has_cells(column):
                 raise ParameterError(
-                    f'column "{column.name}": between {shown_number(column.low)} and {shown_number(column.high)} there must '
+                    f'column "{column.name}": between {" and ".join(column.texts_of(column.bounds))} there must '
                     f"be whole numbers, at most {MOST_CELLS:,}, for each is counted. Leave it out, or change its bounds."
                 )
     if (total := sum(map(n_cells, chosen))) > MOST_CELLS:

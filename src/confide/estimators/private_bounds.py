@@ -27,13 +27,12 @@ from confide.features.columns import (
     NumberColumn,
     candidates_of,
     columns_of,
-    shown_number,
     weights_of,
 )
 from confide.features.schema import Schema, schema_with
 from confide.features.toml_form import toml_below
 from confide.inference.intervals import checked_level
-from confide.intake.parameters import checked_schema
+from confide.intake.parameters import checked_schema, schema_at
 from confide.known_words import suggest_keywords_of
 from confide.privacy.budgets import Budget, Neighbours, share_of
 from confide.privacy.events import Event
@@ -170,7 +169,7 @@ class PrivateBounds:
         lines = [] if self.void is None else [f"NOT PRIVATE. {self.void}"]
         for column in self.columns:
             if isinstance(column, NumberColumn):
-                lines.append(f"{column.name}: from {shown_number(column.low)} to {column.shown(column.high)}")
+                lines.append(f"{column.name}: from {column.texts_of([column.low])[0]} to {column.shown(column.high)}")
             else:
                 found = (f"{level} ({rows:,.0f})" for level, rows in self.levels[column.name].items())
                 lines.append(f"{column.name}: {', '.join(found) or 'no level was found'}")
@@ -262,6 +261,7 @@ def private_bounds(
             "private_bounds releases quantiles of columns between public outer bounds, so name the columns and give a "
             "price: private_bounds(rows, {'age': (0, 150)}, budget=0.2). Nothing was charged."
         )
+    schema = schema_at(schema)
     checked_schema(schema)
     asked = OwnRelease.of("private bounds", budget, neighbours, max_rows_per_person, ledger, random_state)
     described, shares = _described(columns, schema), _checked_quantiles(quantiles)
@@ -371,7 +371,9 @@ _NO_BOUNDS = (
 
 def _is_looked_for(column: object) -> bool:
     """Whether a column is one of numbers, or of categories whose levels are to be found."""
-    return isinstance(column, NumberColumn) or (isinstance(column, CategoryColumn) and column.categories == (NONE_FOUND,))
+    return (isinstance(column, NumberColumn) and not column.ordered) or (
+        isinstance(column, CategoryColumn) and column.categories == (NONE_FOUND,)
+    )
 
 
 def _released_before(name: str) -> ParameterError:

@@ -13,7 +13,6 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
 from confide.array_types import Array
-from confide.erm.coded_rows import dense
 from confide.erm.row_bounds import RowBound
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.errors import ParameterError, checked_flag
@@ -34,6 +33,7 @@ from confide.intake.arrays import weights_of
 from confide.intake.targets import Numbers, numbers_of
 from confide.models.model import Link, ReleasedModel
 from confide.models.prior import USUAL_EFFECT_ON_COUNTS, USUAL_SHARE
+from confide.models.scores import LinearModel
 from confide.parameters import checked, checked_choice
 from confide.privacy.budgets import Neighbours
 from confide.privacy.sufficient_statistics import StatisticsPlan
@@ -88,11 +88,8 @@ class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):  # t
             If the rows cannot be used. The message shows no value from them.
         """
         blocks = self._blocks_to_score(X)
-        scores = np.empty(blocks.n_rows)
-        for start in range(0, blocks.n_rows, blocks.rows_in_block):
-            stop = min(start + blocks.rows_in_block, blocks.n_rows)
-            scores[start:stop] = dense(self._row_bound.clip(blocks.block(start, stop))) @ self.coef_
-        return self._link.mean(scores + self.intercept_)
+        model = LinearModel(np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_), self._row_bound)
+        return self._link.mean(model.scores(blocks))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Compute R^2 on the given rows. Targets are not clipped here. On private rows it is outside every guarantee.
@@ -257,7 +254,7 @@ class Ridge(DesignParameters, StraightLineParameters, PenaltyParameter, LinearRe
             Real numbers; with a schema, a pandas or Polars frame of raw columns. Rows from `open_rows` need a schema with a
             target of numbers, or the column of their targets: ``open_rows(..., target=column)``.
         y : (n,) real numbers, or None
-            None for rows from `open_rows`, which bring their targets.
+            None for rows from `open_rows`, which bring their targets, and for a frame that has the schema's as a column.
 
         Returns
         -------
@@ -310,7 +307,7 @@ class LossRegressor(SampleWeightParameter, LinearRegressor):
             Real numbers; with a schema, a frame of raw columns. Rows from `open_rows` need a schema with a target of
             numbers, or the column of their targets: ``open_rows(..., target=column)``.
         y : (n,) real numbers, or None
-            None for rows from `open_rows`, which bring their targets.
+            None for rows from `open_rows`, which bring their targets, and for a frame that has the schema's as a column.
         sample_weight : (n,) numbers from 0 to `max_sample_weight`, or None
             How much each row counts; None means 1 each. Weights are part of the data: the weight of a row must be made from
             that row alone.

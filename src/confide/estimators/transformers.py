@@ -77,7 +77,7 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         """
         encoder = self._encoder()
         encoder.read(X)
-        names = encoder.schema.column_names
+        names = encoder.schema.raw_names
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
         return self

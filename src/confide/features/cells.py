@@ -1,4 +1,4 @@
-"""The cells of one column as numbers, levels of a category, or identities of persons, whatever library holds them.
+"""The cells of one column as numbers, dates, levels, or identities of persons, whatever library holds them.
 
 Columns are read through Arrow where possible: a column becomes an Arrow array, in one or more pieces, only its distinct
 values are looked at in Python, and NumPy does the rest. Columns of Python objects are read cell by cell, because the meaning
@@ -13,10 +13,11 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from numbers import Real
 from typing import Any, TypeAlias
 
@@ -24,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.array_types import Array, Indices, Labels, Targets
-from confide.errors import InputError, is_list, is_text
+from confide.errors import InputError, SchemaError, is_list, is_text, is_whole
 from confide.features.canonical_labels import MISSING_WORDS, Label, canonical_label, is_missing
 
 NOT_NUMBERS = (
@@ -33,10 +34,7 @@ NOT_NUMBERS = (
 )
 """How a message ends about a column whose cells cannot all be read as numbers. It is the same whatever the cells hold."""
 
-DATES = (
-    "dates or times, where numbers are declared; turn them into a number by a rule that is public, such as days since a "
-    "given date."
-)
+DATES = "dates or times, where numbers are declared; declare dates, as in { low = 2010-01-01, high = 2030-12-31 }."
 """How the message ends where some of these cells are dates."""
 DATE = r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}|[0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{4}|[0-9]{2})\b"
 """How text begins that is a date."""
@@ -85,9 +83,49 @@ def read_numbers(what: str, cells: Any, refuse: bool = True) -> CellNumbers:
     return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
 
-def _numbers_of_distinct(what: str, distinct: list[object], positions: list[Positions], refuse: bool) -> CellNumbers:
+NOT_DATES = (
+    "cells that are not dates; give dates of pandas, Polars or Arrow, or text such as 2024-03-31, and leave missing cells "
+    'empty. Dates in another form need it in the schema, as in format = "%d.%m.%Y".'
+)
+"""How a message ends about a column whose cells cannot all be read as dates. It is the same whatever the cells hold."""
+
+
+def read_dates(what: str, cells: Any, form: str | None = None, refuse: bool = True) -> CellNumbers:
+    """Dates as days since 1970-01-01 (n,), NaN where a cell is missing; parameters as for `read_numbers`.
+
+    Parameters
+    ----------
+    form : how text is written, in the letters of strptime; None for 2024-03-31 and 2024-03-31 14:30
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    arrow = _as_arrow(cells)
+    kind = None if arrow is None else arrow.type
+    if kind is None or not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
+        read = partial(day_number, form=form)
+        return _numbers_of_distinct(what, *_distinct(what, cells, arrow), refuse, read, NOT_DATES)
+    per_day = 1.0
+    if pa.types.is_timestamp(kind):
+        arrow = arrow if kind.tz is None else pc.local_timestamp(arrow)
+        per_day = 86400.0 * {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[kind.unit]
+    elif pa.types.is_date64(kind):
+        per_day = 86_400_000.0
+    whole = arrow.cast(pa.int32() if pa.types.is_date32(kind) else pa.int64())
+    numbers: CellNumbers = whole.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) / per_day
+    return numbers
+
+
+def _numbers_of_distinct(
+    what: str,
+    distinct: list[object],
+    positions: list[Positions],
+    refuse: bool,
+    read: Callable[[object], float | None] | None = None,
+    complaint: str = "",
+) -> CellNumbers:
     """The number in each cell, from the distinct values and the position of each cell's value among them, in pieces."""
-    numbers = [number_in(value) for value in distinct]
+    numbers = [*map(read or number_in, distinct)]
     # The last entry stands for missing cells, whose position is -1.
     unreadable = np.array([number is None for number in numbers] + [False])
     if refuse and entries_at(positions, unreadable).any():
@@ -97,12 +135,19 @@ def _numbers_of_distinct(what: str, distinct: list[object], positions: list[Posi
             or (is_text(value) and re.match(DATE, value.strip()) is not None)
             for value in others
         )
-        raise InputError(f"{what}: holds {DATES if has_date else NOT_NUMBERS}")
+        raise InputError(f"{what}: holds {complaint or (DATES if has_date else NOT_NUMBERS)}")
     table = [math.nan if number is None else number for number in numbers] + [math.nan]
     return entries_at(positions, np.array(table))  # type: ignore[no-any-return]
 
 
-def read_levels(what: str, cells: Any, levels: Mapping[str | None, int], missing: int, unknown: int) -> Levels:
+def read_levels(
+    what: str,
+    cells: Any,
+    levels: Mapping[str | None, int],
+    missing: int,
+    unknown: int,
+    form: Callable[[object], str | None] = canonical_label,
+) -> Levels:
     """The level of each cell, as a fresh array (n,) of small integers. Words such as NA are missing unless they are levels.
 
     Parameters
@@ -111,13 +156,14 @@ def read_levels(what: str, cells: Any, levels: Mapping[str | None, int], missing
     cells : a Series, an Arrow array, a NumPy array or a list
     levels : level of each category in canonical form
     missing, unknown : what stands for a missing cell, and for a category that is not listed; at least -3
+    form : the text that is compared with the levels, see `labels_of`
 
     Raises
     ------
     InputError
         If a cell is not text, a number or a boolean.
     """
-    labels, positions = labels_of(what, cells)
+    labels, positions = labels_of(what, cells, form)
     # The last entry stands for missing cells, whose position is -1.
     table = [missing if is_missing(label, levels) else levels.get(label, unknown) for label in labels] + [missing]
     positions_of_levels: Levels = entries_at(positions, np.array(table, dtype=np.min_scalar_type(-2 - len(levels))))
@@ -333,6 +379,108 @@ def _has_plain_values(kind: Any) -> bool:
     if pa.types.is_dictionary(kind):
         return _has_plain_values(kind.value_type) and not pa.types.is_dictionary(kind.value_type)
     return _is_number(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+# Dates as numbers: days since 1970-01-01, of which the time of day is a share. Both ways, and the parts of a date.
+#
+# What the cell itself shows counts: a time zone moves no date.
+
+_EPOCH = dt.datetime(1970, 1, 1)
+_DAY = dt.timedelta(days=1)
+_FARTHEST = 4e6
+"""In days. All dates that Python knows are nearer."""
+_ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:.*)?", re.ASCII)
+_PROBE = dt.datetime(2001, 2, 3)
+
+PARTS: Mapping[str, tuple[Label, ...]] = {
+    "year": (),
+    "quarter": ("Q1", "Q2", "Q3", "Q4"),
+    "month": ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
+    "weekday": ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"),
+    "hour": tuple(range(24)),
+}
+"""The parts of a date that may be columns, with their levels. The year is a number."""
+
+
+def day_number(value: object, form: str | None = None) -> float | None:
+    """The number of a date: NaN where there is none, and None if the value is no date.
+
+    Parameters
+    ----------
+    value : a date, with or without a time, of Python, NumPy or pandas; or text, as in 2024-03-31 or 2024-03-31 14:30
+    form : how text and whole numbers are written instead, in the letters of strptime
+    """
+    if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
+        return math.nan
+    if type(value) is np.datetime64:
+        value = value.astype("datetime64[us]").item()
+    if form is not None and is_whole(value):
+        value = str(value)
+    if is_text(value):
+        text = value.strip()
+        if not text or text in MISSING_WORDS:
+            return math.nan
+        with suppress(ValueError):
+            if form is not None:
+                value = dt.datetime.strptime(text, form)
+            elif _ISO.fullmatch(text):
+                value = dt.datetime.fromisoformat(text)
+    match value:
+        case dt.datetime():
+            return (value.replace(tzinfo=None) - _EPOCH) / _DAY
+        case dt.date():
+            return float(value.toordinal() - _EPOCH.toordinal())
+    return None
+
+
+def declared_day(what: str, value: object) -> float:
+    """The number of a date that a schema gives, or a number of days as it is."""
+    number = float(value) if type(value) in (int, float) else day_number(value)  # type: ignore[arg-type]
+    if number is None or not abs(number) < _FARTHEST:
+        raise SchemaError(f"{what} must be a date, such as 2024-03-31.")
+    return number
+
+
+def shown_days(numbers: Iterable[float], *, exact: bool = False) -> tuple[str, ...]:
+    """Dates as people write them: without the time of day, unless two of them would read alike or the time counts."""
+    moments = [_EPOCH + dt.timedelta(seconds=round(number * 86400.0)) for number in numbers]
+    texts = tuple(str(moment.date()) for moment in moments)
+    has_times = any(moment.time() != dt.time() for moment in moments)
+    return tuple(map(_with_time, moments)) if has_times and (exact or len(set(texts)) < len(texts)) else texts
+
+
+def _with_time(moment: dt.datetime) -> str:
+    return (
+        moment.isoformat(" ", "seconds" if moment.second else "minutes")
+        if moment.time() != dt.time()
+        else str(moment.date())
+    )
+
+
+def checked_form(what: str, form: Any) -> str:
+    """How dates are written as text: letters of strptime that say year, month and day."""
+    with suppress(ValueError, TypeError):
+        if dt.datetime.strptime(_PROBE.strftime(form), form) == _PROBE:
+            return str(form)
+    raise SchemaError(f'{what} must say how a day, a month and a year are written, as in "%d.%m.%Y" for 31.03.2024.')
+
+
+def part_of(days: Array, part: str) -> Array:
+    """A part of each date (n,): a year, or the position of a level of `PARTS`; NaN where there is no date."""
+    absent = ~np.isfinite(days)
+    known = np.clip(np.where(absent, 0.0, days), -_FARTHEST, _FARTHEST)
+    whole = np.floor(known)
+    dates = whole.astype(np.int64).astype("datetime64[D]")
+    months = dates.astype("datetime64[M]").astype(np.int64)
+    made = {
+        "year": lambda: months // 12 + 1970,
+        "quarter": lambda: months % 12 // 3,
+        "month": lambda: months % 12,
+        "weekday": lambda: (whole + 3.0) % 7.0,
+        # The share of a day is rounded far below a second.
+        "hour": lambda: np.floor((known - whole) * 24.0 + 1e-5),
+    }[part]()
+    return np.where(absent, np.nan, np.minimum(made, 23.0) if part == "hour" else made).astype(np.float64)
 
 
 # Labels and targets in the form that losses read: -1 and +1 for two classes, positions for more, and numbers.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from confide.array_types import Array, Indices
 from confide.features.cells import CellNumbers, Levels
-from confide.features.columns import CategoryColumn, Column, NumberColumn, shown_number
+from confide.features.columns import CategoryColumn, Column, NumberColumn
 from confide.features.schema import Schema
 
 
@@ -125,8 +125,8 @@ class NumberEncoding:
         """Names of the encoded columns. Even knots are shown with four digits if these differ."""
         name, points = self.column.name, self.column.knots_with_bounds
         shown = tuple(f"{point:.4g}" if abs(point) < 1e4 else f"{point:.0f}" for point in points)
-        if not self.column.has_even_knots or len(set(shown)) < len(shown):
-            shown = tuple(str(shown_number(point)) for point in points)
+        if not (self.column.has_even_knots and self.column.holds_numbers) or len(set(shown)) < len(shown):
+            shown = self.column.texts_of(points)
         names = tuple(f"{name}~{value}" for value in shown) or (name,)
         return (*names, f"{name}=(missing)") if self.column.missing else names
 
@@ -208,7 +208,7 @@ class CategoryEncoding:
     def __post_init__(self) -> None:
         levels = self.column.levels
         if self.number is not None:
-            levels = tuple(str(shown_number(atom)) for atom in self.number.atoms) or levels
+            levels = self.number.texts_of(self.number.atoms) or levels
         columns = levels[1:] if len(levels) == 2 and self.number is None else levels
         values = [1.0, 0.0] if len(levels) == 1 else [-1.0, 1.0, 0.0] if len(columns) == 1 else []
         object.__setattr__(self, "names", tuple(f"{self.column.name}={level}" for level in columns))

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
+from itertools import chain
+from operator import attrgetter
+from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from confide.array_types import Array
-from confide.errors import Reader, SchemaError, is_list, is_mapping, is_number, is_text, is_whole, keep
-from confide.features.canonical_labels import Label, canonical_label
-from confide.features.cells import CellNumbers, Levels
+from confide.errors import (
+    Reader,
+    SchemaError,
+    as_float,
+    is_label,
+    is_list,
+    is_mapping,
+    is_number,
+    is_text,
+    is_whole,
+    keep,
+    optional,
+    reader,
+)
+from confide.features.canonical_labels import Label, canonical_label, is_missing
+from confide.features.cells import PARTS, CellNumbers, Levels, checked_form, day_number, declared_day, part_of, shown_days
 from confide.features.checks import (
     UNIT,
     AtomsRelease,
@@ -29,10 +47,16 @@ from confide.features.checks import (
 from confide.known_words import suggestion
 
 SCALES = ("linear", "log", "log10")
+_SPELLINGS_OF_FLAGS: dict[Any, tuple[str, ...]] = {"false": ("0", "F"), "true": ("1", "T"), "0": ("false",), "1": ("true",)}
+"""How tables write false and true besides, R among them; and that 0 and 1 may come as false and true."""
+_DATED = (str, dt.date, np.datetime64)
+"""What bounds are that are dates."""
 PRIVATE = "private"
 """What stands in the place of categories that a private release is to find."""
 MOST_EVEN_KNOTS = 1000
 """The largest number of evenly spaced knots of one column. More would be a mistake."""
+MOST_LEVELS = 100_000
+"""The largest number of levels in a file."""
 MOST_ATOMS = 1000
 """The largest number of atoms of one column."""
 
@@ -60,6 +84,11 @@ class NumberColumn:
     released_atoms : the private release from which the atoms came, as `confide atoms` writes it, likewise
     unit : the unit of the numbers, such as "USD", shown wherever units are shown; None says nothing. It changes no number,
         and is not compared
+    column : the column of the table that is read; None for the one of this name
+    part : "date" where cells are dates and numbers are days since 1970-01-01, as it is where low or high is a date; "year"
+        for their year
+    format : how dates are written as text, in the letters of strptime; None for 2024-03-31 and 2024-03-31 14:30
+    ordered : levels of an ordered category; the number of a cell is then the rank of its level, 0 for the first one
 
     Raises
     ------
@@ -79,26 +108,47 @@ class NumberColumn:
     released: BoundsRelease | None = field(default=None, compare=False)
     released_atoms: AtomsRelease | None = field(default=None, compare=False)
     unit: str | None = field(default=None, compare=False)
-    missing_codes: tuple[float, ...] = field(init=False, compare=False, repr=False)
+    column: str | None = None
+    part: str | None = None
+    format: str | None = None
+    ordered: tuple[Label, ...] = ()
+    raw_name: str = field(init=False, compare=False, repr=False)
+    """The column of the table that is read."""
+    dates: bool = field(init=False, compare=False, repr=False)
+    """Whether the numbers are days of dates."""
+    holds_numbers: bool = field(init=False, compare=False, repr=False)
+    """Whether the cells are numbers, and not dates or levels."""
+    missing_codes: tuple[float | str, ...] = field(init=False, compare=False, repr=False)
     """Numbers that stand for missing cells."""
     interior_knots: tuple[float, ...] = field(init=False, compare=False, repr=False)
     """The knots in the column's own unit, in rising order, low and high not among them."""
 
     def __post_init__(self) -> None:
         where = column_title(self.name)
-        keep(self, f"{where}: ", unit=UNIT, low=finite_number, high=finite_number)
+        if isinstance(self.low, _DATED) or isinstance(self.high, _DATED):
+            object.__setattr__(self, "part", self.part or "date")
+        object.__setattr__(self, "raw_name", self.column or self.name)
+        object.__setattr__(self, "dates", self.part == "date")
+        object.__setattr__(self, "holds_numbers", not (self.part or self.ordered))
+        if self.column or self.part or self.format:
+            _check_reading(where, self, ("date", "year"))
+        if self.ordered:
+            self._check_order(where)
+        number = declared_day if self.dates else finite_number
+        keep(self, f"{where}: ", unit=UNIT, low=number, high=number)
         if not self.low < self.high:
             raise SchemaError(
-                f"{where}: low must be below high; low is {shown_number(self.low)} and high is {shown_number(self.high)}."
+                f"{where}: low must be below high; low is {self.shown(self.low)} and high is {self.shown(self.high)}."
             )
         if math.isinf(self.high - self.low):
             raise SchemaError(f"{where}: low and high are too far apart; their difference must be a finite number.")
         self._check_scale(where)
-        codes = _codes_of(where, self.missing, finite_number)
+        read_code = plain_label if self.ordered else finite_number if self.holds_numbers else declared_day
+        codes = _codes_of(where, self.missing, read_code)
         object.__setattr__(self, "missing_codes", tuple(dict.fromkeys(codes)))
         object.__setattr__(self, "missing", self.missing_codes or self.missing)
-        object.__setattr__(self, "knots", _checked_knots(where, self.knots))
-        read_atoms = listed_by(finite_number, "a list of numbers", "each of the atoms")
+        object.__setattr__(self, "knots", _checked_knots(where, self.knots, number))
+        read_atoms = listed_by(number, "a list of numbers", "each of the atoms")
         object.__setattr__(self, "atoms", read_atoms(f"{where}: atoms", self.atoms))
         for kind in (BoundsRelease, AtomsRelease):
             object.__setattr__(self, kind.key, _release_of(where, kind, getattr(self, kind.key)))
@@ -119,14 +169,25 @@ class NumberColumn:
         rising = sorted({*self.atoms})
         if list(self.atoms) != rising or (rising and not self.low <= rising[0] <= rising[-1] <= self.high):
             raise SchemaError(f"{where}: atoms must be in rising order, each from low to high.")
-        if set(self.atoms) & set(self.missing_codes):
+        if self.part != "year" and set(self.atoms) & set(self.missing_codes):
             raise SchemaError(f"{where}: a number is an atom and a code for missing cells; keep it in one of the lists.")
+
+    def _check_order(self, where: str) -> None:
+        keep(self, f"{where}: ", ordered=listed_by(plain_label, "a list of levels", "a level"))
+        if len(self.known) < len(self.ordered):
+            raise SchemaError(f"{where}: two of the ordered categories are the same; list each once.")
+        if (self.low, self.high) != (0, len(self.ordered) - 1):
+            raise SchemaError(f"{where}: the ranks of {len(self.ordered)} levels go from 0 to {len(self.ordered) - 1}.")
 
     def _check_scale(self, where: str) -> None:
         if not is_text(self.scale) or self.scale not in SCALES:
             raise SchemaError(f'{where}: scale must be "linear", "log" or "log10"{suggestion(self.scale, SCALES)}.')
+        if self.scale != "linear" and self.ordered:
+            raise SchemaError(f"{where}: the ranks of an ordered category are evenly spaced; leave scale out.")
         if self.scale != "log10":
             return
+        if self.dates:
+            raise SchemaError(f'{where}: scale = "log10" is for amounts, and these are dates; leave it out.')
         if self.low <= 0.0:
             raise SchemaError(
                 f'{where}: scale = "log10" is the logarithm of the number itself, so low must be above 0; it is '
@@ -134,6 +195,32 @@ class NumberColumn:
             )
         if math.isinf((self.high - self.low) / self.low):
             raise SchemaError(f'{where}: low is too close to 0 for scale = "log10"; give a larger low.')
+
+    @property
+    def unit_of_steps(self) -> str | None:
+        """The unit of differences: days of dates, levels of ordered categories, otherwise that of the numbers."""
+        return "levels" if self.ordered else "days" if self.dates else self.unit
+
+    @property
+    def plain(self) -> NumberColumn:
+        """The column of a table that holds the numbers themselves, under its name."""
+        missing = bool(self.missing) if self.missing_codes and not self.holds_numbers else self.missing
+        return replace(self, column=None, part=None, format=None, ordered=(), missing=missing)
+
+    @property
+    def ends(self) -> tuple[Any, Any]:
+        """A cell at each end: with the least and with the greatest number."""
+        if self.part == "year":
+            return dt.date(max(1, int(self.low)), 1, 1), dt.date(min(9999, int(self.high)), 12, 31)
+        if self.dates:
+            low, high = (dt.datetime(1970, 1, 1) + dt.timedelta(days=end) for end in self.bounds)
+            return low, high
+        return (self.ordered[0], self.ordered[-1]) if self.ordered else self.bounds
+
+    @property
+    def known(self) -> dict[str | None, int]:
+        """The rank of each level of an ordered category, by its canonical form."""
+        return {canonical_label(level): rank for rank, level in enumerate(self.ordered)}
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -221,25 +308,66 @@ class NumberColumn:
 
     def to_dict(self) -> dict[str, Any]:
         """The column without its name, as in a TOML file: JSON-able, without what has its default value."""
-        return described_fields(
-            self, "low", "high", "unit", "scale", "knots", "atoms", "missing", "released", "released_atoms"
+        names = ("low", "high", "unit", "scale", "knots", "atoms", "missing", "released", "released_atoms")
+        described = described_fields(
+            self, "column", *["part"] * (not self.dates), "format", *names[2 * bool(self.ordered) :]
         )
+        if self.ordered:
+            return {"categories": list(self.ordered), "ordered": True} | described
+        dated = {"low", "high", "atoms", *["knots"] * (not self.has_even_knots)} if self.dates else set[str]()
+        dated |= {"missing"} if self.missing_codes and self.part else set()
+        return described | {key: _dates_in(described[key]) for key in dated & described.keys()} if dated else described
 
     def __str__(self) -> str:
+        if self.ordered:
+            return f"{len(self.ordered)} ordered categories{_shown_gaps(self)}"
         log = f", {self.scale} scale" if self.is_log else ""
         knots = ""
         if self.has_even_knots:
             knots = f", {self.knots} even knot{'s'[: self.n_knots != 1]}" if self.knots else ", a straight line"
         elif self.knots:
-            knots = f", knots at {', '.join(str(shown_number(knot)) for knot in self.interior_knots)}"
-        atoms = f", atoms at {listed_codes(self.atoms)}" if self.atoms else ""
+            knots = f", knots at {', '.join(self.texts_of(self.interior_knots))}"
+        atoms = f", atoms at {', '.join(self.texts_of(self.atoms))}" if self.atoms else ""
         released = "".join(f", released {release.what}" for release in self.releases)
-        ends = f"from {shown_number(self.low)} to {self.shown(self.high)}"
-        return f"number {ends}{log}{knots}{atoms}{_shown_gaps(self)}{released}"
+        ends = f"from {self.texts_of([self.low])[0]} to {self.shown(self.high)}"
+        kind = "date" if self.dates else "year of a date" if self.part else "number"
+        return f"{kind} {ends}{log}{knots}{atoms}{_shown_gaps(self)}{released}"
 
     def shown(self, number: float) -> str:
-        """A number as people write it, with the unit if there is one: "17 years"."""
-        return with_unit(str(shown_number(number)), self.unit)
+        """A number as people write it, with the unit if there is one: "17 years"; a date, or a level."""
+        return with_unit(self.texts_of([number])[0], self.unit)
+
+    def texts_of(self, numbers: Iterable[float]) -> tuple[str, ...]:
+        """Numbers as people write them: dates as dates, and ranks as their levels."""
+        if self.dates:
+            return shown_days(numbers)
+        return tuple(map(str, map(self.value_of if self.ordered else shown_number, numbers)))
+
+    def value_of(self, number: float) -> Any:
+        """What stands for a number in the table: the number, a date as text, or the level of a rank."""
+        if self.dates:
+            return shown_days([number], exact=True)[0]
+        is_rank = self.ordered and number.is_integer()
+        return self.ordered[int(number)] if is_rank else shown_number(number)
+
+    def number_of(self, value: Any) -> float:
+        """The number for which a value stands; NaN for what is none."""
+        if self.ordered:
+            return float(self.known.get(canonical_label(value), math.nan)) if is_label(value) else math.nan
+        day = day_number(value) if self.dates and not is_number(value) else None
+        return as_float(value) if day is None else day
+
+    def can_read(self, value: object) -> bool:
+        """Whether a cell holds a date, or a level of an ordered category, or is missing."""
+        if self.part:
+            return day_number(value, self.format) is not None
+        label = canonical_label(value)
+        return bool(self.missing) or is_missing(label, self.known) or label in self.known
+
+    def numbers_from(self, cells: CellNumbers) -> CellNumbers:
+        """Numbers of the column from those in its cells: without codes for missing cells, and the year of a date."""
+        numbers = self.without_codes(cells) if self.missing_codes and not self.ordered else cells
+        return part_of(np.asarray(numbers, np.float64), "year") if self.part == "year" else numbers
 
     @property
     def before_fit(self) -> NumberColumn:
@@ -278,6 +406,13 @@ class CategoryColumn:
     missing : whether cells may be missing; missing cells get a level of their own. A list of codes, such as ("-9",), says so
         too, and that cells with one of these labels are missing cells
     released : the private release from which the categories came, as `confide bounds` writes it; None for public knowledge
+    column : the column of the table that is read; None for the one of this name
+    part : the part of a date that is the level of a cell: "quarter", "month", "weekday" or "hour"; categories are its levels
+    format : how dates are written as text, in the letters of strptime
+    prefix : so many first characters of a code are its level; None for all of it. The categories may be whole codes: what
+        is kept of them are their first characters
+    length : how many characters every code has. Whole numbers are filled up with zeros in front; None refuses them, where
+        the listed codes do not all have one length
 
     Raises
     ------
@@ -292,10 +427,17 @@ class CategoryColumn:
     other: bool | str = False
     missing: bool | tuple[Label, ...] = False
     released: BoundsRelease | None = field(default=None, compare=False)
+    column: str | None = None
+    part: str | None = None
+    format: str | None = None
+    prefix: int | None = None
+    length: int | None = None
+    raw_name: str = field(init=False, compare=False, repr=False)
+    """The column of the table that is read."""
     missing_codes: tuple[Label, ...] = field(init=False, compare=False, repr=False)
     """Labels that stand for missing cells."""
     known: dict[str | None, int] = field(init=False, compare=False, repr=False)
-    """The level of each listed category, by its canonical form."""
+    """The level of each listed category, by its canonical form. False and true are also 0 and 1, and F and T as in R."""
     levels: tuple[str, ...] = field(init=False, compare=False, repr=False)
     """The listed categories, then "(other)" and "(missing)" if they have a level of their own."""
 
@@ -308,12 +450,17 @@ class CategoryColumn:
                 f"use the schema that it writes."
             )
         object.__setattr__(self, "released", _release_of(where, BoundsRelease, self.released))
+        object.__setattr__(self, "raw_name", self.column or self.name)
+        if self.column or self.part or self.format:
+            _check_reading(where, self, PARTS)
         keep(self, f"{where}: ", categories=listed_by(plain_label, "a list of text, numbers or booleans", "a category"))
+        if self.prefix is not None:
+            self._cut_codes(where)
         if not self.categories:
             raise SchemaError(f"{where}: categories is empty; list at least one.")
         listed: dict[str | None, Label] = {}
         for category in self.categories:
-            label = canonical_label(category)
+            label = str(category) if self.prefix else canonical_label(category)
             if label in listed:
                 raise SchemaError(
                     f"{where}: the categories {listed[label]!r} and {category!r} are the same; list only one of them."
@@ -324,16 +471,62 @@ class CategoryColumn:
             if other is None or other not in listed:
                 raise SchemaError(f"{where}: other must be true, false or one of the listed categories.")
             object.__setattr__(self, "other", other)
-        codes = {canonical_label(code): code for code in _codes_of(where, self.missing, plain_label)}
+        read_code = plain_label if self.part is None else declared_day
+        codes = {canonical_label(code): code for code in _codes_of(where, self.missing, read_code)}
         if both := [code for label, code in codes.items() if label in listed]:
             raise SchemaError(
                 f"{where}: {both[0]!r} is a category and a code for missing cells; keep it in one of the lists."
             )
         object.__setattr__(self, "missing_codes", tuple(codes.values()))
         object.__setattr__(self, "missing", self.missing_codes or self.missing)
-        object.__setattr__(self, "known", {label: level for level, label in enumerate(listed)})
+        known = {label: level for level, label in enumerate(listed)}
+        is_flag = known.keys() <= {"false", "true"} or known.keys() == {"0", "1"}
+        also = {spelling: known[label] for label in known for spelling in _SPELLINGS_OF_FLAGS[label]} if is_flag else {}
+        object.__setattr__(self, "known", known | also)
         own = [*map(str, self.categories), *["(other)"] * (self.other is True), *["(missing)"] * bool(self.missing)]
         object.__setattr__(self, "levels", tuple(own))
+
+    def _cut_codes(self, where: str) -> None:
+        """Cut codes to the first characters that count, each prefix once, in the order of the list."""
+        count = reader("a whole number from 1 on", lambda size: is_whole(size) and size >= 1, int, SchemaError)
+        keep(self, f"{where}: ", prefix=count, length=optional(count))
+        codes = [str(code).strip() for code in self.categories]
+        lengths = set(map(len, codes))
+        if self.length is None and lengths != {self.prefix} and len(lengths) == 1:
+            object.__setattr__(self, "length", lengths.pop())
+        object.__setattr__(self, "categories", tuple(dict.fromkeys(code[: self.prefix] for code in codes)))
+
+    @property
+    def plain(self) -> CategoryColumn:
+        """The column of a table that holds a level in each cell, under its name."""
+        if self.prefix is None and self.part is None:
+            return replace(self, column=None)
+        other = str(self.unlisted_level) if type(self.other) is str else self.other
+        return CategoryColumn(self.name, tuple(range(len(self.categories))), other, bool(self.missing))
+
+    @property
+    def ends(self) -> tuple[Any, Any]:
+        """A cell with the first level, and one with the last."""
+        if self.part is not None:
+            return dt.datetime(2001, 1, 1), dt.datetime(2001, 12, 30, 23)
+        return self.categories[0], self.categories[-1]
+
+    def label_of(self, value: object) -> str | None:
+        """What is compared with the levels: the canonical form of a cell, or the first characters of a code.
+
+        Raises
+        ------
+        TypeError
+            If a code is a number, and it is not known how many zeros in front it may have lost.
+        """
+        label = canonical_label(value)
+        if self.prefix is None or label is None or label in map(canonical_label, self.missing_codes):
+            return label
+        if is_text(value):
+            return value.strip()[: self.prefix]
+        if self.length is None or not label.isdigit():
+            raise TypeError("a code is text, because a number has lost the zeros in front.")
+        return label.zfill(self.length)[: self.prefix]
 
     @property
     def labels(self) -> tuple[Label, ...]:
@@ -361,10 +554,11 @@ class CategoryColumn:
 
     def to_dict(self) -> dict[str, Any]:
         """The column without its name, as in a TOML file: JSON-able, without what has its default value."""
-        missing = list(self.missing_codes) or self.missing
+        missing = (_dates_in if self.part else list)([*self.missing_codes]) or self.missing
         flags = {key: value for key, value in (("other", self.other), ("missing", missing)) if value}
-        released = described_fields(self, "released")
-        return {"categories": list(self.categories)} | flags | released
+        reading = described_fields(self, "column", "part", "format", "prefix", "length")
+        listed = {} if self.part else {"categories": list(self.categories)}
+        return listed | reading | flags | described_fields(self, "released")
 
     @property
     def title(self) -> str:
@@ -373,8 +567,27 @@ class CategoryColumn:
 
     def __str__(self) -> str:
         count = f"{len(self.categories)} categor{'y' if len(self.categories) == 1 else 'ies'}"
+        count += f", first {self.prefix} characters" if self.prefix else ""
+        count = f"{self.part} of a date" if self.part else count
         others = ", others allowed" if self.other is True else f", others count as {self.other}" if self.other else ""
         return f"{count}{others}{_shown_gaps(self)}{', released levels' * (self.released is not None)}"
+
+
+def _dates_in(days: Any) -> Any:
+    """A number of days, or each of a list, as the text of its date."""
+    return [_dates_in(day) for day in days] if type(days) is list else shown_days([days], exact=True)[0]
+
+
+def _check_reading(where: str, column: Column, parts: Iterable[str]) -> None:
+    """Check what a column says of the cells that it reads."""
+    if column.column is not None:
+        column_title(column.column, f"{where}: column, the name of the column that is read,")
+    if column.part is not None and column.part not in parts:
+        raise SchemaError(f"{where}: part must be one of {', '.join(PARTS)}{suggestion(column.part, PARTS)}.")
+    if column.format is not None:
+        if not column.part:
+            raise SchemaError(f"{where}: format is for dates; leave it out, or give low and high as dates.")
+        checked_form(f"{where}: format", column.format)
 
 
 def _codes_of(where: str, missing: Any, read: Reader) -> tuple[Any, ...]:
@@ -390,7 +603,7 @@ def _codes_of(where: str, missing: Any, read: Reader) -> tuple[Any, ...]:
 
 def _shown_gaps(column: Column) -> str:
     """Whether cells may be missing, with the codes that stand for missing cells."""
-    shown = listed_codes(column.missing_codes)
+    shown = codes_of(column)
     return f", may be missing ({shown})" if shown else ", may be missing" * bool(column.missing)
 
 
@@ -399,21 +612,27 @@ def listed_codes(codes: Iterable[Label]) -> str:
     return ", ".join(str(_plain(code)) for code in codes)
 
 
+def codes_of(column: Any) -> str:
+    """The codes of a column, or of the target, as people read them."""
+    dates = getattr(column, "part", None)
+    return listed_codes(shown_days(column.missing_codes) if dates else column.missing_codes)
+
+
 def codes_sentence(columns: Iterable[Column]) -> tuple[str, ...]:
     """What a statement says of codes for missing cells; nothing where none are declared. It counts no cell."""
-    declared = [f'{listed_codes(column.missing_codes)} in "{column.name}"' for column in columns if column.missing_codes]
+    declared = [f'{codes_of(column)} in "{column.name}"' for column in columns if column.missing_codes]
     if not declared:
         return ()
     return (f"Codes count as missing cells: {'; '.join(declared)}. They were declared without looking at the rows.",)
 
 
-def _checked_knots(where: str, knots: Any) -> tuple[float, ...] | int:
+def _checked_knots(where: str, knots: Any, number: Reader) -> tuple[float, ...] | int:
     """Knots as a tuple of numbers, or the number of evenly spaced knots."""
     if is_whole(knots):
         if not 0 <= int(knots) <= MOST_EVEN_KNOTS:
             raise SchemaError(f"{where}: the number of knots must be from 0, a straight line, to {MOST_EVEN_KNOTS}.")
         return int(knots)
-    read = listed_by(finite_number, "a list of numbers, or the number of evenly spaced knots", "each of the knots")
+    read = listed_by(number, "a list of numbers, or the number of evenly spaced knots", "each of the knots")
     listed: tuple[float, ...] = read(f"{where}: knots", knots)
     if len(listed) > MOST_EVEN_KNOTS:
         raise SchemaError(f"{where}: there are more than {MOST_EVEN_KNOTS} knots; leave some of them out.")
@@ -429,6 +648,8 @@ def _release_of(where: str, kind: type[AtomsRelease], described: object) -> Atom
 
 
 Column: TypeAlias = NumberColumn | CategoryColumn
+RAW_NAME = attrgetter("raw_name")
+"""The column of the table that a column reads."""
 
 
 def columns_of(described: object) -> tuple[Column, ...]:
@@ -440,7 +661,8 @@ def columns_of(described: object) -> tuple[Column, ...]:
         If the argument is neither, or a description contradicts itself.
     """
     if is_mapping(described):
-        return tuple(_column(name, description) for name, description in described.items())
+        made = (_column(name, each) for name, each in described.items())
+        return tuple(chain.from_iterable(_with_parts(column, described[column.name]) for column in made))
     columns = tuple(described) if is_list(described) else (None,)
     if not all(isinstance(column, NumberColumn | CategoryColumn) for column in columns):
         raise SchemaError("columns must map names to descriptions, or be NumberColumn and CategoryColumn objects.")
@@ -454,15 +676,78 @@ def _column(name: Any, description: object) -> Column:
             # TOML counts every key below [columns] as a column.
             raise SchemaError(f'the key "{name}" is not a column; put it above [columns].')
         raise SchemaError(f"{where}: describe it by {{ low = ..., high = ... }} or {{ categories = [...] }}.")
-    is_number = "low" in description or "high" in description
-    if is_number == ("categories" in description):
+    own: dict[str, Any] = dict(description)
+    own.pop("parts", None)
+    if own.get("part") in PARTS and own["part"] != "year":
+        own.setdefault("categories", PARTS[own["part"]])
+    if own.pop("boolean", False) is True:
+        own.setdefault("categories", (False, True))
+    is_number = "low" in own or "high" in own
+    if is_number == ("categories" in own):
         advice = "both bounds and categories; keep" if is_number else "neither bounds nor categories; give"
-        known = "low high scale knots atoms categories other missing released released_atoms unit"
-        check_keys(where, description, tuple(known.split()))
+        known = "low high scale knots atoms categories ordered other missing released released_atoms unit column part format"
+        check_keys(where, own, tuple(known.split()))
         raise SchemaError(f"{where}: has {advice} low and high, or categories.")
+    if is_mapping(own.get("categories")):
+        own["categories"] = levels_in_file(where, own["categories"], Path())
     kind = NumberColumn if is_number else CategoryColumn
-    check_fields(where, description, kind, given=("name",))
-    return kind(name=name, **description)
+    is_ordered = own.pop("ordered", False)
+    if type(is_ordered) is not bool or (is_ordered and is_number):
+        raise SchemaError(f"{where}: ordered is true or false, and is for categories.")
+    if is_ordered:
+        check_keys(where, own, ("categories", "column", "knots", "missing"), _ORDERED)
+        categories = listed_by(plain_label, "a list of levels from the lowest to the highest")(where, own.pop("categories"))
+        return NumberColumn(name, 0.0, len(categories) - 1.0, ordered=categories, **own)
+    check_fields(where, own, kind, given=("name", "ordered"))
+    return kind(name=name, **own)
+
+
+_ORDERED = ", and an ordered category has no other levels: they have no rank"
+
+
+def _with_parts(column: Column, description: Any) -> Iterator[Column]:
+    """The column, and then those of a column of dates that it names as its parts."""
+    yield column
+    parts = description.get("parts", ()) if is_mapping(description) else ()
+    if not parts:
+        return
+    if not (column.is_number and column.dates):
+        raise SchemaError(f"{column_title(column.name)}: parts are for dates, whose low and high are dates.")
+    for part in listed_by(plain_label, 'a list such as ["year", "month"]')(f"{column_title(column.name)}: parts", parts):
+        reading: Any = {"column": column.raw_name, "part": part, "missing": column.missing, "format": column.format}
+        name = f"{column.name} ({part})"
+        if part == "year":
+            years = part_of(np.array(column.bounds), part).tolist()
+            yield NumberColumn(name, years[0], max(years[1], years[0] + 1.0), **reading)
+        else:
+            yield CategoryColumn(name, PARTS.get(str(part), ("",)), **reading)
+
+
+def levels_in_file(where: str, described: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
+    """The levels that stand in a file of text, one in each line; empty lines do not count.
+
+    Parameters
+    ----------
+    where : how messages call the column
+    described : { file = "levels.txt" }
+    folder : where a path begins that is not absolute
+
+    Raises
+    ------
+    SchemaError
+        If the file cannot be read or has too many levels. The message quotes nothing from it.
+    """
+    check_keys(f"{where}: categories", described, ("file",))
+    path = folder / str(described.get("file", ""))
+    text = None
+    with suppress(OSError, UnicodeDecodeError):
+        text = path.read_text(encoding="utf-8-sig")
+    if text is None:
+        raise SchemaError(f"{where}: the levels cannot be read from {path}; give the path of a file of text in UTF-8.")
+    levels = tuple(dict.fromkeys(filter(None, map(str.strip, text.splitlines()))))
+    if len(levels) > MOST_LEVELS:
+        raise SchemaError(f"{where}: {path} lists more than {MOST_LEVELS:,} levels; give a prefix, or fewer levels.")
+    return levels
 
 
 def described_fields(described: Any, *names: str) -> dict[str, Any]:

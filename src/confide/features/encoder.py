@@ -32,14 +32,14 @@ from confide.erm.coded_rows import CodedRows, dense, unchangeable
 from confide.erm.group_bounds import GroupBound
 from confide.errors import InputError, ParameterError
 from confide.features.atoms import MOST_IN_COLUMN, cells_of, slots_of, sought_in
-from confide.features.cells import Levels, read_numbers
+from confide.features.cells import Levels
 from confide.features.coded_columns import CodedColumns, StoredColumns
 from confide.features.codes import Codes, ColumnEncoding, PlainNumbers, encoding_of, encodings_of
-from confide.features.columns import Column, NumberColumn, shown_number
+from confide.features.columns import Column, NumberColumn
 from confide.features.fourier import CurvesAndFeatures
 from confide.features.groups import Group, Product, layout_of, write_products
 from confide.features.schema import Schema, schema_with
-from confide.features.table import RawTable, RowsPerPerson
+from confide.features.table import RawTable, RowsPerPerson, numbers_in
 from confide.known_words import listed
 from confide.threads import made_in_order
 
@@ -360,7 +360,7 @@ def _sentence(column: Column, count: int) -> str:
     several = count != 1
     number = f'"{column.name}": {count:,} cell{"s" * several}'
     if column.is_number:
-        low, high = shown_number(column.low), column.shown(column.high)
+        low, high = column.texts_of([column.low])[0], column.shown(column.high)
         place = f"lie{'s' * (not several)} outside {low} to {high} and count{'s' * (not several)} as the nearer bound"
         return f"{number} {place}"
     if several:
@@ -388,7 +388,7 @@ def cells_outside(frame: Any, schema: Schema, codes: Codes) -> dict[str, tuple[i
             if not encoding_of(column).is_kept_as_is:
                 # These codes were clipped already.
                 raw = raw or RawTable.of(frame, schema, with_person=False)
-                read = column.without_codes(read_numbers(f'column "{column.name}"', raw.columns[place]))
+                read = numbers_in(column, raw.columns[place])
             # NaN, a missing number, is neither below nor above.
             with np.errstate(invalid="ignore"):
                 # As numbers of Python the bounds would be rounded to the precision of the column.

@@ -31,6 +31,12 @@ A column is either a number with bounds or a category with a list of values.
 - `unit = "USD"` names the unit of a number, for readers of tables, pictures and reports. It changes no number.
 - `missing = true` says that cells of the column may be missing. `missing = [999, -9]` says so too, and that these codes
   stand for missing cells: for numbers a list of numbers, for categories a list of labels.
+- Bounds may be dates, as in `{ low = 2010-01-01, high = 2030-12-31 }`: it then holds dates, which are numbers of days.
+  `format` says how they are written, and `parts = ["year", "month"]` makes columns of their parts beside it.
+- `ordered = true` says that categories are listed in their order, and that their ranks are the numbers of the column.
+- `column = "seen"` names the column of the table that is read, where it has another name, so that several can read one.
+  `prefix = 3` reads so many first characters of a code, and `part = "month"` the month of a date.
+- `categories = { file = "icd10.txt" }` lists the categories in a file, and `boolean = true` is short for false and true.
 - `released = { ... }` beside low and high says that these bounds are not public knowledge but came from rows, by a private
   release whose price it states. `confide bounds` writes it, and statements of models name it. `released_atoms` says the same
   of atoms, and `confide atoms` writes it.
@@ -111,7 +117,16 @@ from confide.errors import (
 from confide.features.canonical_labels import Label, canonical_label, refuse_blanks
 from confide.features.cells import read_numbers
 from confide.features.checks import UNIT, check_keys, column_title, finite_number, listed_by, made_of, plain_label
-from confide.features.columns import MOST_EVEN_KNOTS, Column, columns_of, described_fields, shown_number, with_unit
+from confide.features.columns import (
+    MOST_EVEN_KNOTS,
+    RAW_NAME,
+    Column,
+    columns_of,
+    described_fields,
+    levels_in_file,
+    shown_number,
+    with_unit,
+)
 from confide.features.fourier import RandomFeatures
 from confide.features.toml_form import read_toml, toml_text
 from confide.known_words import suggestion
@@ -555,6 +570,7 @@ class Schema:
             if name in names:
                 raise SchemaError(f"{column_title(name)}: described twice; keep one description.")
             names.add(name)
+        names |= {*self.raw_names}
         roles: dict[str, str | None] = {
             "is the target": None if self.target is None else self.target.column,
             "identifies the person": self.person,
@@ -627,6 +643,10 @@ class Schema:
         mapping = read_toml(path)
         try:
             refuse_blanks(mapping)
+            for name, column in mapping["columns"].items() if is_mapping(mapping.get("columns")) else ():
+                if is_mapping(column) and is_mapping(column.get("categories")):
+                    listed = levels_in_file(column_title(name), column["categories"], Path(path).parent)
+                    mapping["columns"][name] = {**column, "categories": listed}
             return cls.from_dict(mapping)
         except SchemaError as error:
             raise SchemaError(f"{path}: {error}") from None
@@ -657,6 +677,11 @@ class Schema:
         return replace(self, columns=tuple(columns), interact=(), random_features=None)
 
     @property
+    def plain(self) -> Schema:
+        """The schema of a table that holds numbers and levels themselves, under the names of the columns."""
+        return replace(self, columns=tuple(column.plain for column in self.columns))
+
+    @property
     def before_fit(self) -> Schema:
         """The schema without the atoms that the fit found whose schema this is."""
         return replace(self, columns=tuple(column.before_fit if column.is_number else column for column in self.columns))
@@ -673,6 +698,11 @@ class Schema:
     def column_names(self) -> tuple[str, ...]:
         """Names of the columns in order, without the target, the person and the weight."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def raw_names(self) -> tuple[str, ...]:
+        """Names of the columns of the table that are read for them, each once, in order."""
+        return tuple(dict.fromkeys(map(RAW_NAME, self.columns)))
 
     @property
     def has_released(self) -> bool:

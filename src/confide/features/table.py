@@ -10,7 +10,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Container, Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -20,8 +20,18 @@ import numpy as np
 from confide.array_types import Indices
 from confide.errors import InputError
 from confide.features.canonical_labels import MISSING_WORDS, canonical_label
-from confide.features.cells import CellNumbers, Levels, entries_at, labels_at, labels_of, read_levels, read_numbers
-from confide.features.columns import CategoryColumn, NumberColumn
+from confide.features.cells import (
+    CellNumbers,
+    Levels,
+    entries_at,
+    labels_at,
+    labels_of,
+    part_of,
+    read_dates,
+    read_levels,
+    read_numbers,
+)
+from confide.features.columns import RAW_NAME, CategoryColumn, NumberColumn
 from confide.features.schema import Schema
 from confide.known_words import listed, listed_absent, names_by_position
 
@@ -221,11 +231,11 @@ class RawTable:
         InputError
             If it is not a frame in memory, has no rows, lacks a column, or has two columns of one name.
         """
-        names = schema.column_names
-        if not with_person or schema.person is None:
-            return cls(schema, columns_named(frame, *names), None)
-        *columns, person = columns_named(frame, *names, schema.person)
-        return cls(schema, tuple(columns), person)
+        names, person = schema.raw_names, schema.person if with_person else None
+        found = columns_named(frame, *names, *(() if person is None else (person,)))
+        by_name = dict(zip(names, found, strict=False))
+        own = tuple(map(by_name.__getitem__, map(RAW_NAME, schema.columns)))
+        return cls(schema, own, None if person is None else found[-1])
 
     @property
     def n_rows(self) -> int:
@@ -343,9 +353,9 @@ def _named_by_position(frame: Any, names: Sequence[str]) -> Any:
 
 def _numbers(column: NumberColumn, cells: Any, refuse: bool) -> tuple[CellNumbers, bool]:
     """The numbers of a column, NaN for missing ones, and whether one of them lies within the bounds."""
-    what = f'column "{column.name}"'
-    numbers = read_numbers(what, cells, refuse)
-    if column.missing_codes:
+    what = f'column "{column.raw_name}"'
+    numbers = read_numbers(what, cells, refuse) if column.holds_numbers else numbers_in(column, cells, refuse)
+    if column.missing_codes and column.holds_numbers:
         numbers = column.without_codes(numbers)
     if column.is_straight and not refuse:
         # The encoder finds the cells that are not finite numbers, block by block, when it encodes the column.
@@ -369,18 +379,57 @@ def _numbers(column: NumberColumn, cells: Any, refuse: bool) -> tuple[CellNumber
     return numbers, bool(((numbers >= np.float64(column.low)) & (numbers <= np.float64(column.high))).any())
 
 
+def numbers_in(column: NumberColumn, cells: Any, refuse: bool = True) -> CellNumbers:
+    """The numbers of a column (n,): of numbers, of dates, or the ranks of the levels of an ordered category.
+
+    Missing cells, and codes for them, are NaN, as is a level that is not listed where cells may be missing.
+    """
+    what = f'column "{column.raw_name}"'
+    if column.ordered:
+        missing = len(column.ordered)
+        known = column.known | {canonical_label(code): missing for code in column.missing_codes}
+        levels = read_levels(what, cells, known, missing=missing, unknown=missing if column.missing else NO_LEVEL)
+        if refuse and (levels == NO_LEVEL).any():
+            raise InputError(
+                f"{what}: holds levels that the schema does not list, which have no place in its order; list them, or "
+                f'declare "missing = true", and they count as missing.'
+            )
+        return np.append(np.arange(float(missing)), (np.nan, np.nan))[levels]
+    cells = read_dates(what, cells, column.format, refuse) if column.part else read_numbers(what, cells, refuse)
+    return column.numbers_from(cells)
+
+
+def part_levels(column: CategoryColumn, cells: Any, missing: int, refuse: bool = True) -> Levels:
+    """The level (n,) of a part of a date, `missing` where there is no date."""
+    days = read_dates(f'column "{column.raw_name}"', cells, column.format, refuse)
+    parts = part_of(np.where(np.isin(days, column.missing_codes), np.nan, days), str(column.part))
+    levels: Levels = np.where(np.isnan(parts), missing, parts).astype(np.int8)
+    return levels
+
+
 def _levels(column: CategoryColumn, cells: Any, refuse: bool) -> tuple[Levels, bool]:
     """The levels of a column, and whether a cell holds a listed category.
 
     The levels are the listed categories, then the level of unlisted ones and that of missing ones, where they are declared.
     """
-    what = f'column "{column.name}"'
+    what = f'column "{column.raw_name}"'
     known, listed_other = column.known, column.other not in (True, False)
     unlisted = _COUNTS_AS_LISTED if listed_other else column.unlisted_level
     missing = column.missing_level if column.missing else unlisted if column.other else _UNDECLARED_GAP
-    codes = {canonical_label(code): missing for code in column.missing_codes}
-    levels = read_levels(what, cells, known | codes, missing=missing, unknown=unlisted)
-    is_used = refuse and bool(((levels >= 0) & (levels < len(known))).any())
+    if column.part is not None:
+        levels = part_levels(column, cells, missing, refuse)
+    else:
+        codes = {canonical_label(code): missing for code in column.missing_codes}
+        found, form = None, column.label_of if column.prefix else canonical_label
+        with suppress(InputError) if column.prefix and column.length is None else nullcontext():
+            found = read_levels(what, cells, known | codes, missing=missing, unknown=unlisted, form=form)
+        if found is None:
+            raise InputError(
+                f"{what}: holds codes that are no text, and numbers have lost the zeros in front. Read the column as text "
+                f"(pandas: dtype=str), or declare the length of all codes in the schema, as in length = 5."
+            )
+        levels = found
+    is_used = refuse and bool(((levels >= 0) & (levels < len(column.categories))).any())
     undeclared = levels == _UNDECLARED_GAP
     if refuse and undeclared.any():
         raise InputError(f"{what}: holds missing values{_what_to_do(known)}")

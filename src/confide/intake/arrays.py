@@ -140,7 +140,7 @@ def rows_to_score(X: Any, estimator: Any, encoder: Encoder | None, *, accepts_sp
 
 def _has_names(X: Any, encoder: Encoder) -> bool:
     """Whether X is read by the names of its columns. An array is read by position, if its schema calls them x0, x1, ..."""
-    names = encoder.schema.column_names
+    names = encoder.schema.raw_names
     return names != names_by_position(len(names)) or _names(X) is not None
 
 

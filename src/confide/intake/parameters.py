@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from confide.accounting.ledger import Batch, Ledger
@@ -11,6 +12,7 @@ from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound, Row
 from confide.errors import ParameterError, as_float, checked_count, is_list, is_number, is_whole
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema, Target
+from confide.features.toml_form import is_path
 from confide.intake.targets import Numbers
 from confide.known_words import listed, listed_unknown
 from confide.parameters import PARAMETERS, checked
@@ -19,10 +21,16 @@ from confide.privacy.budgets import Budget, Neighbours
 _LARGEST_SAMPLE_WEIGHT = 1e9
 
 
+def schema_at(schema: Any) -> Any:
+    """The schema in a TOML file, where its path is given; anything else as it is."""
+    return Schema.from_toml(Path(schema)) if is_path(schema) else schema
+
+
 def checked_schema(schema: Any) -> Encoder | None:
     """The encoder of a schema, or None."""
+    schema = schema if type(schema) in (type(None), Schema) else schema_at(schema)
     if schema is not None and not isinstance(schema, Schema):
-        raise ParameterError("schema must be a confide.Schema, for example Schema.from_toml('columns.toml').")
+        raise ParameterError("schema must be a confide.Schema, or the path of one in TOML.")
     return None if schema is None else Encoder(schema.for_another_fit)
 
 
@@ -259,10 +267,12 @@ def checked_class_weight(class_weight: Any, classes: tuple[Any, ...] | None = No
 
 
 def checked_ledger(ledger: Any) -> Batch | Ledger | None:
-    """A ledger, a batch planned on one, or None."""
+    """A ledger, also the one at a path, a batch planned on one, or None."""
     if ledger is None or isinstance(ledger, (Batch, Ledger)):
         return ledger
-    raise ParameterError("ledger must be a confide.Ledger, a batch of one, or None.")
+    if is_path(ledger):
+        return Ledger(ledger)
+    raise ParameterError("ledger must be a confide.Ledger or the path of one, a batch of one, or None.")
 
 
 def checked_shape(n_rows: Any, n_features: Any, encoder: Encoder | None, n_rows_bounds: tuple[int, int] | None) -> int:

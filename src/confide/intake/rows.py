@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
+import narwhals.stable.v1 as nw
 import numpy as np
 
 from confide.array_types import Array
@@ -32,6 +33,7 @@ from confide.features.schema import Schema
 from confide.features.table import columns_named
 from confide.features.toml_form import is_path, refuse_address
 from confide.intake.arrays import MemoryTable, names_of_columns, row_weights_of, table_of, weight_array
+from confide.intake.parameters import schema_at
 from confide.intake.specification import CheckedRows, Columns, RowSpecification
 from confide.intake.targets import ReadTargets, number_column
 from confide.threads import Progress, Told, begun
@@ -46,7 +48,8 @@ _ANOTHER_INDEX = (
 def checked_input(X: Any, y: Any, sample_weight: Any = None, estimator: Any = None) -> GivenRows:
     """The rows that a user passed to `fit`, to a search or to an evaluation.
 
-    Rows that come in pieces bring their labels, or are kept in a file; any others are not read here.
+    Rows that come in pieces bring their labels, or are kept in a file; any others are not read here. Without y, the labels
+    are the column of a frame that the schema names.
 
     Parameters
     ----------
@@ -56,6 +59,9 @@ def checked_input(X: Any, y: Any, sample_weight: Any = None, estimator: Any = No
     if _comes_in_parts(X):
         X, y = _opened_parts(X, y, getattr(estimator, "schema", None))
     if not isinstance(X, OpenedRows | ArrayRows):
+        target = getattr(getattr(estimator, "schema", None), "target", None)
+        if y is None and target is not None:
+            y = nw.to_native(*columns_named(X, target.column), pass_through=True)
         return _RowsInMemory(X, y, sample_weight)
     if y is not None:
         raise ParameterError("rows from open_rows bring their labels or targets, and y was given too; leave y out.")
@@ -348,7 +354,7 @@ def open_rows(
     >>> bool(model.score(adult.X_test, adult.y_test) > 0.8)
     True
     """
-    schema = Schema.from_toml(Path(schema)) if is_path(schema) else schema
+    schema = schema_at(schema)
     if schema is not None and not isinstance(schema, Schema):
         raise ParameterError("schema must be a confide.Schema or the path of one in TOML.")
     if progress is not None and not callable(progress):
@@ -401,7 +407,9 @@ def _schema_with_target(schema: Schema | None, labels: object, target: object) -
             "target has bounds, low and high, or the column of its numbers is given as `target` instead."
         )
     weight = None if schema.weight is None else schema.weight.column
-    if target is not None and (not isinstance(target, str) or target in (*schema.column_names, schema.person, weight)):
+    if target is not None and (
+        not isinstance(target, str) or target in (*schema.column_names, *schema.raw_names, schema.person, weight)
+    ):
         raise ParameterError("target must be the name of a column of numbers that the schema does not describe.")
     return schema
 

@@ -95,7 +95,7 @@ class Columns:
     @classmethod
     def of_schema(cls, encoder: Encoder) -> Columns:
         """The raw columns of a schema."""
-        names = encoder.schema.column_names
+        names = encoder.schema.raw_names
         # The columns of an array have no names of their own.
         has_names = names != names_by_position(len(names))
         return cls(len(names), np.array(names, dtype=object) if has_names else None)

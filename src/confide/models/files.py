@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from numbers import Integral
 from typing import Any
 
@@ -208,11 +209,16 @@ def _refuse_other_types(value: Any, declared: str = "Any") -> None:
     elif isinstance(value, tuple):
         for one in value:
             _refuse_other_types(one, declared)
-    else:
-        words = set(re.findall(r"\w+", declared)) - {"tuple"}
-        own = {"bool"} if isinstance(value, bool) else {word for kind, word in _WORDS if isinstance(value, kind)}
-        if words <= {"bool", "int", "float", "str", "None"} and not own & words:
-            raise FileError(WRONG_KIND)
+    elif not _is_declared(type(value), declared):  # type: ignore[arg-type]  # a type can be hashed
+        raise FileError(WRONG_KIND)
+
+
+@lru_cache(maxsize=1000)
+def _is_declared(kind: type, declared: str) -> bool:
+    """Whether a plain value may have this type; a file can hold many of one kind."""
+    words = set(re.findall(r"\w+", declared)) - {"tuple"}
+    own = {"bool"} if issubclass(kind, bool) else {word for other, word in _WORDS if issubclass(kind, other)}
+    return not words <= {"bool", "int", "float", "str", "None"} or bool(own & words)
 
 
 def _scoring(content: dict[str, Any], domain: tuple[Any, ...]) -> LinearModel:

@@ -20,7 +20,7 @@ from confide.features.columns import NumberColumn
 from confide.features.encoder import Encoder
 from confide.features.forms import PublicMap
 from confide.features.fourier import CurvesAndFeatures, FourierMap
-from confide.known_words import names_by_position
+from confide.known_words import listed, names_by_position
 from confide.models.model import Link, ReleasedModel
 
 # An ONNX graph while it is being built: nodes, constants, inputs and outputs, all in double precision.
@@ -173,6 +173,11 @@ def _fourier(graph: OnnxGraph, rows: str, fourier: FourierMap, norm: float) -> s
 def _inputs(graph: OnnxGraph, encoder: Encoder) -> dict[str, str]:
     """The raw columns (n, 1) by their names."""
     columns, names = encoder.schema.columns, encoder.schema.column_names
+    if others := [one.name for one in columns if one.column or (not one.holds_numbers if one.is_number else one.prefix)]:
+        raise ParameterError(
+            f"to_onnx knows numbers and levels as the table holds them, and these columns are dates, ordered categories, or "
+            f"parts of another column: {listed(others)}. Use save, or leave them out of the schema."
+        )
     if names == names_by_position(len(names)) and all(column.is_number for column in columns):
         rows = graph.input("X", "double", len(names))
         return {name: graph.node("Gather", rows, np.array([place]), axis=1) for place, name in enumerate(names)}

@@ -154,6 +154,8 @@ def errors_of_fits(estimator: Any, plan: Any, outcome: Outcome, error: float, se
     ParameterError
         If such an estimator cannot be fitted to made-up rows.
     """
+    if estimator.schema is not None:
+        estimator = estimator_with(estimator, schema=estimator.schema.plain)
     n_rows = min(_N_ROWS, plan.problem.n_rows_low)
     plain: dict[str, Any] = {"ledger": None, "random_state": None}
     if plan.problem.n_rows_low != plan.problem.n_rows_high:

@@ -21,6 +21,7 @@ from confide.errors import ParameterError
 from confide.estimators.linear_model import checksum_of_model, released_model
 from confide.estimators.released import outcome_of
 from confide.features.schema import Schema
+from confide.features.toml_form import is_path
 from confide.guarantee import Guarantee
 from confide.inference.debiased import supposed_of
 from confide.models.model import ShownClass, predicted_column, predicted_number
@@ -338,8 +339,9 @@ def contents_of(
     """
     if not all(hasattr(model, name) for name in ("guarantee_", "coef_", "coefficient_names_", "alpha_")):
         raise ParameterError("a report needs a fitted linear model of confide: call fit, or confide.load.")
+    ledger = Ledger(ledger) if is_path(ledger) else ledger
     if ledger is not None and not isinstance(ledger, Ledger):
-        raise ParameterError("ledger must be a confide.Ledger, or None.")
+        raise ParameterError("ledger must be a confide.Ledger or the path of one, or None.")
     if adjust is not None:
         if not has_tests(model):
             raise ParameterError("adjust is for models with intervals, and this model released nothing for them.")

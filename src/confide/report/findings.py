@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 from confide.blocks import Block, heading, scroll, text
 from confide.effects.effects import MISSING, Effect, Points, Value, has_effects
-from confide.effects.picture import effect_limits, even_ticks, number_text, shown_levels, ticks_of
+from confide.effects.picture import effect_limits, even_ticks, number_text, shown_levels, tick_text, ticks_of
 from confide.estimators.linear_model import released_model
 from confide.estimators.released import ReleasedCoefficient, ReleasedCoefficients, effects_of, outcome_of
 from confide.inference.rates import Interval, readable
@@ -172,7 +172,7 @@ def _curve(effect: Effect, limits: tuple[float, float]) -> str:
     for (_, value), place in zip(effect.atoms, spots_of([atom for atom, _ in effect.atoms]), strict=True):
         marks += _upright(x_of(place), value, y_of)
     spots = spots_of(ticks)
-    for number, place in zip(map(number_text, ticks), spots, strict=True):
+    for number, place in zip((tick_text(points, tick) for tick in ticks), spots, strict=True):
         anchor = "end" if place > 0.9 and not absent else "start" if place < -0.95 and len(number) > 4 else "middle"
         marks.append(_text(x_of(place), bottom + 16, number, anchor))
     if absent:

@@ -19,7 +19,7 @@ from confide.features.canonical_labels import MISSING_WORDS, canonical_label
 from confide.features.cells import distinct_cells, number_in, positions_by_label, read_levels, read_numbers
 from confide.features.columns import Column, NumberColumn
 from confide.features.schema import Target
-from confide.features.table import ROUNDED, identity_in, spelling_of
+from confide.features.table import ROUNDED, identity_in, numbers_in, part_levels, spelling_of
 from confide.studies.text_tables import Batch, cells_in, distinct_in
 
 # Which text of a CSV file a fit reads as a number, as a missing cell, or not at all.
@@ -110,6 +110,11 @@ class ColumnCounts:
     outside: Counter[float] = field(default_factory=Counter)
 
     @property
+    def raw_name(self) -> str:
+        """The column of the table that is read."""
+        return getattr(self.described, "raw_name", self.name)
+
+    @property
     def is_target(self) -> bool:
         """Whether it is the column that is predicted."""
         return isinstance(self.described, Target)
@@ -146,18 +151,21 @@ class ColumnCounts:
 
     def add(self, piece: Batch, *, from_text: bool) -> None:
         """Count the cells of a piece of a table, which are all text if it comes from a file of text."""
-        cells = cells_in(piece, self.name)
+        cells = cells_in(piece, self.raw_name)
         self.rows += len(cells)
         try:
             if self.described.bounds is None:
                 self._add_levels(piece, cells)
             else:
-                self._add_numbers(*_numbers(self.name, cells, from_text=from_text), *self.described.bounds)
+                column: Any = self.described
+                is_plain = getattr(column, "holds_numbers", True)
+                read = _numbers(self.name, cells, from_text=from_text) if is_plain else _dates_or_ranks(column, cells)
+                self._add_numbers(*read, *self.described.bounds)
         except InputError:
             self.unreadable += len(cells)  # lists, dates among levels, and the like: a fit refuses the whole column
 
     def _add_numbers(self, numbers: Array, unreadable: Any, commas: Any, low: float, high: float) -> None:
-        if isinstance(self.described, NumberColumn):
+        if isinstance(self.described, NumberColumn) and self.described.holds_numbers:
             numbers = np.asarray(self.described.without_codes(numbers), dtype=np.float64)
         infinite = np.isinf(numbers)
         self.unreadable += int(unreadable.sum())
@@ -173,22 +181,42 @@ class ColumnCounts:
                 self.outside[value] += count
 
     def _add_levels(self, piece: Batch, cells: Any) -> None:
-        known = {canonical_label(level): position for position, level in enumerate(self.described.labels)}
-        also_known = positions_by_label(self.described.labels) if self.is_target else known
-        what = f'column "{self.name}"'
+        column: Any = self.described
+        what = f'column "{self.raw_name}"'
+        known = {canonical_label(level): position for position, level in enumerate(column.labels)}
+        also_known = positions_by_label(column.labels) if self.is_target else column.known
+        form = column.label_of if getattr(column, "prefix", None) else canonical_label
+        if getattr(column, "part", None) is not None:
+            levels = part_levels(column, cells, missing=_MISSING)
+            self.missing += int((levels < 0).sum())
+            counted = np.bincount(levels[levels >= 0], minlength=len(known)).tolist()
+            self.by_level = [before + now for before, now in zip(self.by_level or [0] * len(known), counted, strict=True)]
+            return
         words: dict[str | None, int] = {word: len(known) for word in MISSING_WORDS if word not in known}
         words |= {canonical_label(code): _MISSING for code in self.described.missing_codes}
-        levels = read_levels(what, cells, also_known | words, missing=_MISSING, unknown=_UNLISTED)
+        levels = read_levels(what, cells, also_known | words, missing=_MISSING, unknown=_UNLISTED, form=form)
         *counted, in_words = np.bincount(levels + 2, minlength=len(known) + 3).tolist()
         self.missing += counted[0] + in_words
         self.missing_words += in_words
         self.unlisted += counted[1]
         self.by_level = [before + now for before, now in zip(self.by_level or [0] * len(known), counted[2:], strict=True)]
         known |= words
-        for value, count in distinct_in(piece, self.name) if self.remembers and counted[1] else ():
+        for value, count in distinct_in(piece, self.raw_name) if self.remembers and counted[1] else ():
             label = canonical_label(value)
             if label is not None and label not in known and (label in self.levels or len(self.levels) < _MOST_REMEMBERED):
                 self.levels[label] += count
+
+
+def _dates_or_ranks(column: NumberColumn, cells: Any) -> tuple[Array, Any, Any]:
+    """What `_numbers` gives, of a column of dates or of an ordered category."""
+    import pyarrow as pa
+
+    numbers = np.asarray(numbers_in(column, cells, refuse=False), dtype=np.float64)
+    unreadable = np.zeros(numbers.size, dtype=bool)
+    if np.isnan(numbers).any() and not pa.types.is_temporal(cells.type):
+        values, positions = distinct_cells(f'column "{column.raw_name}"', cells)
+        unreadable = np.array([not column.can_read(value) for value in values] + [False])[positions]
+    return numbers, unreadable, np.zeros(numbers.size, dtype=bool)
 
 
 def _numbers(name: str, cells: Any, *, from_text: bool) -> tuple[Array, Any, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from confide.errors import ParameterError
 from confide.features.canonical_labels import BLANK
-from confide.features.columns import CategoryColumn, NumberColumn
+from confide.features.columns import CategoryColumn, NumberColumn, columns_of
 from confide.features.schema import Target
 from confide.studies.text_tables import DeclaredType, TableNames
 
@@ -26,6 +26,8 @@ from confide.studies.text_tables import DeclaredType, TableNames
 #     0.1 1e3 log10     the same; the first number must be above 0
 #     F, M              a category with two levels
 #     A, B, *           a category; * stands for all other levels together
+#     I < II < III      an ordered category, from the lowest level on
+#     2010-01-01 2030-12-31   dates between these
 #     18 90 empty       cells may be empty; also: F, M, empty
 #     0 110 empty 999   and 999 stands for an empty cell, as other numbers behind it would; also: F, M, empty 9
 #     0 1e6 log in USD  numbers with a unit, which stands last; it is shown wherever units are shown
@@ -34,7 +36,8 @@ from confide.studies.text_tables import DeclaredType, TableNames
 SKIP = "skip"
 HELP_FOR_COLUMNS = (
     '"18 90" is a number from 18 to 90, and "18 90 in years" names its unit; add "log" only where values spread over powers '
-    'of ten. "F, M" are the levels of a category; add "*" for all other levels together. Add "empty" if cells may be empty, '
+    'of ten. "2010-01-01 2030-12-31" are dates between these. "F, M" are the levels of a category; add "*" for all other '
+    'levels together. "I < II < III" are levels in their order. Add "empty" if cells may be empty, '
     'and behind it codes that stand for empty cells, as in "empty 999 -9". "skip" leaves the column out, and "<" goes back. '
     "Skip a category with too many levels to list: `confide bounds --levels` finds those that many rows have, at a price."
 )
@@ -48,6 +51,7 @@ _BOUNDS = re.compile(
     rf"({_NUMBER})(?: *\.\. *| +to +| +)({_NUMBER})((?: +[a-z]+\d*)*)((?<=empty)(?: +{_NUMBER})+)?((?: +[a-z]+\d*)*)",
     re.IGNORECASE,
 )
+_DATES = re.compile(r"(\d{4}-\d\d-\d\d)(?: *\.\. *| +to +| +)(\d{4}-\d\d-\d\d)( +empty)?", re.IGNORECASE)
 _EMPTY = re.compile(rf"empty((?: +{_NUMBER})*)", re.IGNORECASE)
 _PAIR = re.compile(rf"({_NUMBER}) *, *({_NUMBER})")
 _NEAR = 2.0
@@ -77,6 +81,12 @@ def described_column(name: str, answer: str) -> dict[str, Any] | None:
         low, high, words, codes, unit = bounds
         scale = "log10" if "log10" in words or ("log" in words and low > 0.0) else "log" if "log" in words else "linear"
         return NumberColumn(name, low, high, scale=scale, missing=codes or "empty" in words, unit=unit).to_dict()
+    if dates := _DATES.fullmatch(answer):
+        return NumberColumn(name, dates[1], dates[2], missing=bool(dates[3])).to_dict()  # type: ignore[arg-type]  # text of dates
+    if " < " in answer:
+        before = re.sub(r",? empty$", "", answer, flags=re.IGNORECASE)
+        ordered = {"categories": _levels(before.replace(" < ", ", ")), "ordered": True, "missing": before != answer}
+        return columns_of({name: ordered})[0].to_dict()
     levels = _levels(answer)
     listed = [level for level in levels if level != "*" and not _EMPTY.fullmatch(str(level))]
     empty = [match[1].split() for level in levels if (match := _EMPTY.fullmatch(str(level)))]
@@ -141,6 +151,8 @@ def typed(description: dict[str, Any]) -> str:
         labels = [description["negative"], description["positive"]]
     texts = [str(label).lower() if isinstance(label, bool) else str(label) for label in labels]
     texts = ['"' + text.replace('"', '""') + '"' if "," in text or '"' in text else text for text in texts]
+    if description.get("ordered"):
+        return ", ".join([" < ".join(texts), *empty])
     return ", ".join([*texts, *["*"] * bool(description.get("other")), *empty])
 
 
@@ -215,7 +227,11 @@ def guessed_answer(name: str, declared: DeclaredType | None = None) -> str:
         return SKIP
     if _KINDS["identifiers"] & set(words) or set(words) <= _KINDS["persons"]:
         return SKIP
-    named = [] if declared == "text" else [word for word in (" ".join(words), *words) if word in _USUAL_BOUNDS]
+    named = (
+        []
+        if declared in ("text", "date", "ordered")
+        else [word for word in (" ".join(words), *words) if word in _USUAL_BOUNDS]
+    )
     return _USUAL_BOUNDS[named[0]] if named else ""
 
 
@@ -367,6 +383,10 @@ def _blank_column(name: str, declared: DeclaredType | None) -> ColumnDraft:
         return ColumnDraft(name, None, f"left out, because {reason}")
     if declared == "boolean":
         return ColumnDraft(name, {"categories": [False, True]}, "true or false, as the file declares")
+    if declared == "date":
+        return ColumnDraft(name, {"low": BLANK, "high": BLANK}, "dates, for example low = 2010-01-01, high = 2030-12-31")
+    if declared == "ordered":
+        return ColumnDraft(name, {"categories": [BLANK], "ordered": True}, 'from the lowest level on, as in ["I", "II"]')
     if declared == "text" or _KINDS["categories"] & set(words) or _says_whether(words):
         return ColumnDraft(name, {"categories": [BLANK], "other": True}, 'for example ["a", "b"]')
     is_amount = bool(_KINDS["amounts"] & set(words))

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from confide.errors import ParameterError
+from confide.errors import ParameterError, is_text
 from confide.features.canonical_labels import canonical_label, is_missing, na_is_a_code
-from confide.features.cells import number_in
+from confide.features.cells import day_number, number_in, shown_days
 from confide.features.columns import shown_number
 from confide.studies.counting import FEWEST_OF_A_CODE, TYPICAL_CODE
 from confide.studies.drafts import (
@@ -151,10 +151,14 @@ def _understood(description: dict[str, Any] | None) -> str:
     codes = description.get("missing")
     gaps = ", cells may be empty" if codes else ""
     gaps += f" ({', '.join(map(str, codes))} stand for empty ones)" if isinstance(codes, list) else ""
+    if is_text(description.get("low")):
+        return f"a date from {description['low']} to {description['high']}{gaps}"
     if "low" in description:
         scale = ", on a logarithmic scale" if description.get("scale") else ""
         unit = f" {description['unit']}" if "unit" in description else ""
         return f"a number from {description['low']} to {description['high']}{unit}{scale}{gaps}"
+    if description.get("ordered"):
+        return f"levels in this order: {typed({'categories': description['categories'], 'ordered': True})}{gaps}"
     others, levels = ", all others together" if description.get("other") else "", description["categories"]
     return f"{len(levels)} levels: {typed({'categories': levels})}{others}{gaps}"
 
@@ -223,6 +227,7 @@ class _Seen:
     na: bool = False
     whole: bool = True
     set_aside: Counter[float] = field(default_factory=Counter)
+    days: list[float] = field(default_factory=list)
 
     def add(self, value: object, count: int) -> None:
         """One distinct value, and in how many rows it is."""
@@ -234,7 +239,9 @@ class _Seen:
             return
         if len(self.levels) <= _MOST_LEVELS:
             self.levels[label] = None
-        if number is None or math.isinf(number):
+        if number is None and (day := day_number(value)) is not None:
+            self.days = [min([day, *self.days]), max([day, *self.days])]
+        elif number is None or math.isinf(number):
             self.has_texts = True
         elif TYPICAL_CODE.fullmatch(f"{number:.10g}"):
             self.set_aside[number] += count
@@ -264,6 +271,8 @@ class _Seen:
         if self.declared == "other" or not self.levels:
             return SKIP
         codes = self._without_codes()
+        if self.days and not (self.has_texts or self.n_numbers) and self.days[0] < self.days[1]:
+            return " ".join([*(text[:10] for text in shown_days(self.days)), *["empty"] * (self.missing or self.na)])
         if self.na and na_is_a_code(self.levels):
             self.levels["NA"] = None
         elif self.na:

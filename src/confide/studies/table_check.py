@@ -16,6 +16,7 @@ from confide.data.files import SEPARATORS, FilePart, Stamp, arrow_schema
 from confide.data.sources import kinds_read
 from confide.errors import ConfideError
 from confide.features.canonical_labels import MISSING_WORDS, canonical_label, na_is_a_code
+from confide.features.cells import shown_days
 from confide.features.columns import Column, NumberColumn, listed_codes
 from confide.features.schema import Schema, Target
 from confide.known_words import closest, listed, plain_name, printable_lines
@@ -131,12 +132,14 @@ def check_table(paths: Sequence[Path], schema: Schema, *, rows_per_person: int =
         described[schema.weight.column] = NumberColumn(schema.weight.column, low=0.0, high=schema.weight.high)
     if schema.target is not None:
         described[schema.target.column] = schema.target
-    counted = tuple(ColumnCounts(name, kind, show_values) for name, kind in described.items() if name not in absent)
+    made = (ColumnCounts(name, kind, show_values) for name, kind in described.items())
+    counted = tuple(counts for counts in made if counts.raw_name not in absent)
+    raw_names = list(dict.fromkeys(counts.raw_name for counts in counted))
     persons = None
     if schema.person is not None and schema.person not in absent:
-        persons = PersonCounts(schema.person, tuple(column.name for column in counted))
+        persons = PersonCounts(schema.person, tuple(raw_names))
     n_rows = 0
-    names = [column.name for column in counted] + ([] if persons is None else [persons.name])
+    names = raw_names + ([] if persons is None else [persons.name])
     for file in files if counted else ():
         for piece in table_pieces(file.path, names, file.form, file.skip):
             n_rows += piece.num_rows
@@ -227,8 +230,7 @@ def _of_column(column: ColumnCounts) -> _Found:
     if column.decimal_commas:
         yield "commas", what | {"share": part(column.decimal_commas)}
     if others := column.unreadable - column.decimal_commas:
-        kind = "numbers" if column.described.bounds is not None else "text, numbers or booleans"
-        yield "unreadable", what | {"share": part(others), "kind": kind}
+        yield "unreadable", what | {"share": part(others), "kind": _cells_of(column)}
     if column.infinite:
         yield "infinite", what | {"share": part(column.infinite)}
     if column.missing:
@@ -249,7 +251,9 @@ def _of_column(column: ColumnCounts) -> _Found:
         yield "unlisted" if other is False else many, what | {"share": part(column.unlisted), "where": where}
     if codes := column.likely_codes:
         which = "a number" if len(codes) == 1 else f"{len(codes)} numbers"
-        shown = f" ({listed_codes(codes[:_MOST_NAMES])})" if column.remembers else ""
+        dates = getattr(column.described, "dates", False)
+        listing = ", ".join(shown_days(codes[:_MOST_NAMES])) if dates else listed_codes(codes[:_MOST_NAMES])
+        shown = f" ({listing})" if column.remembers else ""
         repeated = part(sum(column.outside[code] for code in codes))
         yield "codes_of_target" if column.is_target else "codes", what | {"share": repeated, "which": which, "shown": shown}
     if share(column.clipped, column.rows) > _LARGE_SHARE:
@@ -258,6 +262,18 @@ def _of_column(column: ColumnCounts) -> _Found:
     unused = [str(level) for level, count in zip(column.described.labels, column.by_level, strict=False) if not count]
     if unused and column.as_described:
         yield "unused", what | {"levels": _first_of(unused)}
+
+
+def _cells_of(column: ColumnCounts) -> str:
+    """What cells must be."""
+    described: Any = column.described
+    if column.is_target:
+        return "numbers" if described.bounds is not None else "text, numbers or booleans"
+    if described.part:
+        return f'dates in the form "{described.format}"' if described.format else "dates such as 2024-03-31"
+    if described.is_number:
+        return "levels that the schema lists in their order" if described.ordered else "numbers (dates have dates as bounds)"
+    return "codes as text" if described.prefix else "text, numbers or booleans"
 
 
 def _of_missing(column: ColumnCounts) -> str:

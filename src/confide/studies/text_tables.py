@@ -131,7 +131,7 @@ def stem_of(path: str | os.PathLike[str]) -> str:
     return name.removesuffix(".gz").rpartition(".")[0] or name
 
 
-DeclaredType: TypeAlias = Literal["number", "text", "boolean", "other"]
+DeclaredType: TypeAlias = Literal["number", "text", "boolean", "date", "ordered", "other"]
 
 _ENDINGS_OF_TYPED_FILES = (".parquet", ".feather", ".arrow")
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?")
@@ -283,9 +283,13 @@ def _declared(kind: Any) -> DeclaredType:
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
+        if kind.ordered:
+            return "ordered"
         kind = kind.value_type
     if pa.types.is_boolean(kind):
         return "boolean"
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return "date"
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return "number"
     return "text" if pa.types.is_string(kind) or pa.types.is_large_string(kind) else "other"
