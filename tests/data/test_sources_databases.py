@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import traceback
+import tracemalloc
 
 import pytest
 
 import confide
+from confide.data.sources import files_of
 from confide.errors import ConfideError, InputError
 from tests.accounting import postgres_server
 from tests.data.tables import SCHEMA, made_up
@@ -27,7 +29,7 @@ def server():
 
 
 def test_the_model_is_that_of_a_parquet_file(server, tmp_path):
-    """Integers, doubles, decimals, booleans and text. What writes is refused, and a password is shown to nobody."""
+    """From one moment, in a transaction that only reads. What writes is refused, and a password is shown to nobody."""
     import sqlalchemy
 
     frame = made_up(2500, age="float64").drop(columns="note")
@@ -39,10 +41,24 @@ def test_the_model_is_that_of_a_parquet_file(server, tmp_path):
     rows = confide.open_rows(address, SCHEMA, query=query)
     assert coef_of(rows) == coef_of(in_parquet(frame, tmp_path))
     secret = address.replace("owner@", "owner:4711secret@")
-    for asked, reason in (("SELECT lo_create(0)", "ReadOnly"), ("SELECT 1 / (age * 0) FROM people", "Division")):
+    settings = "SELECT current_setting('transaction_read_only') AS a, current_setting('transaction_isolation') AS b"
+    assert files_of(address, query=settings)[0].read_text().split("\n")[1].strip() == "on,repeatable read"
+    server.execute("CREATE SEQUENCE numbers", database="people")
+    for asked, reason in (("SELECT nextval('numbers')", "ReadOnly"), ("SELECT 1 / (age * 0) FROM people", "Division")):
         with pytest.raises(InputError, match=reason) as caught:
             confide.open_rows(secret, SCHEMA, query=asked)
         assert "4711secret" not in "".join(traceback.format_exception(caught.value))
     with pytest.raises(ConfideError) as caught:
         confide.open_rows(secret.replace("/people", "/absent"), SCHEMA, query="SELECT 1")
     assert "4711secret" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_the_answer_is_never_in_memory_as_a_whole(server):
+    """It takes 100 MB, of which a sixth is held at a time."""
+    tracemalloc.start()
+    query = "SELECT repeat('x', 1000) AS x FROM generate_series(1, 100000)"
+    (path,) = files_of(f"postgresql://owner@127.0.0.1:{server.port}/people", query=query)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert path.stat().st_size > 10**8
+    assert most < 5 * 10**7

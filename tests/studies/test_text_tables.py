@@ -76,13 +76,13 @@ def test_usual_names_are_no_data() -> None:
     assert not looks_like_data(["", "LIMIT_BAL", "PAY_0", "default payment next month", "capital-gain", "X1", "is_male"])
 
 
-def test_a_damaged_file_and_a_sheet_are_refused(tmp_path) -> None:
+def test_a_damaged_file_and_one_that_is_no_table_are_refused(tmp_path) -> None:
     """With what to do."""
     (tmp_path / "p.parquet").write_bytes(b"SECRETVALUE")
     with pytest.raises(FileError, match="is damaged"):
         names_of_table(tmp_path / "p.parquet")
-    with pytest.raises(FileError, match="Save the sheet as CSV first"):
-        names_of_table(tmp_path / "p.xlsx")
+    with pytest.raises(FileError, match="must end in"):
+        names_of_table(tmp_path / "p.pdf")
 
 
 def test_names_can_be_given() -> None:

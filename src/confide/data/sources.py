@@ -226,10 +226,10 @@ def _answer(address: Any, query: Any) -> SpooledFile:
                 connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
             if engine.name == "sqlite":
                 connection.exec_driver_sql("PRAGMA query_only = ON")
-            options = {"stream_results": True, "yield_per": _ROWS_AT_ONCE, "no_parameters": True}
+            options = {"stream_results": True, "max_row_buffer": _ROWS_AT_ONCE, "no_parameters": True}
             found = connection.execution_options(**options).exec_driver_sql(query.strip().rstrip(";"))
             yield tuple(found.keys())
-            for some in found.partitions():
+            for some in found.partitions(_ROWS_AT_ONCE):
                 yield from some
 
     return spooled_cells("rows.csv", shown, rows)
