@@ -5,8 +5,10 @@ from __future__ import annotations
 import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import confide
 from confide.data.arrays import ArrayBlocks, MappedBlocks, MemorySource
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
@@ -84,3 +86,19 @@ def test_rows_are_kept_up_to_a_bound_on_their_numbers(monkeypatch):
     expected = scaled.blocks.fourier_map.transform(scaled.blocks.blocks.block(0, 9))
     np.testing.assert_array_equal(scaled.blocks.block(0, 9), expected)
     assert not np.array_equal(scaled.blocks.block(0, 9), kept.block(0, 9))
+
+
+def test_rows_to_be_scored_are_not_kept(monkeypatch):
+    """Each is used once, so that memory for all of them would gain nothing."""
+    asked = []
+    monkeypatch.setattr(
+        "confide.intake.rows.MappedBlocks", lambda *given, keeps: asked.append(keeps) or MappedBlocks(*given, keeps)
+    )
+    target = {"column": "y", "negative": "no", "positive": "yes"}
+    schema = confide.Schema({"a": {"low": -1, "high": 1}}, target, random_features={"number": 6, "length_scale": 1.0})
+    rows = pd.DataFrame({"a": np.linspace(-1.0, 1.0, 500)})
+    labels = np.where(rows["a"] > 0.1, "yes", "no")
+    model = confide.LogisticRegression(1.0, schema=schema, random_state=0).fit(rows, labels)
+    assert asked == [True]
+    confide.evaluate(model, rows, labels, budget=1.0, random_state=0)
+    assert asked == [True, False]

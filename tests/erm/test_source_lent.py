@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from contextlib import suppress
 from dataclasses import fields
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
@@ -158,6 +159,44 @@ def test_no_attribute_of_what_a_solver_is_given_leads_to_what_the_certificate_re
         assert memoryview(array).readonly
         with pytest.raises(ValueError, match="WRITEABLE"):
             array.flags.writeable = True
+
+
+@pytest.mark.parametrize("name", sorted(SOURCES.keys() - {"streamed", "foreign"}))
+def test_what_is_copied_for_a_solver_is_no_view_whatever_positions_it_asks_for(name):
+    """A slice or an ellipsis of an array is a view. Such positions are refused, or nothing can be written to what comes."""
+    source, row_sum = SOURCES[name](), RowSum(LogisticLoss(), BallBound(1.0), 0.0, 1)
+    weights = np.linspace(-1.0, 1.0, source.n_features)[None]
+    expected, n_given = source.sum_over_rows(row_sum, weights).gradient, 0
+    for positions in (np.arange(5), slice(0, 5), Ellipsis, (slice(0, 5),), np.ones(N, bool)):
+        with suppress(TypeError, ValueError, AttributeError, IndexError):
+            made = source.lent().blocks.as_copies(positions)
+            rows = made.rows if isinstance(made, ArrayBlocks) else made.block(0, 5).entries
+            array = rows.data if scipy.sparse.issparse(rows) else rows
+            n_given += 1
+            array[...] = 7.0
+    assert n_given > 0
+    np.testing.assert_array_equal(source.sum_over_rows(row_sum, weights).gradient, expected)
+
+
+class Turning:
+    """Four, but one at some use as an index."""
+
+    def __init__(self, use):
+        self.numbers = iter([4] * use + [1])
+
+    def __index__(self):
+        return next(self.numbers, 4)
+
+    def __lt__(self, other):
+        return True
+
+
+@pytest.mark.parametrize("use", range(10))
+def test_rows_are_kept_as_they_are_whatever_a_solver_asks_for_first(use):
+    """What it asks for may be another number at each use, and a row would be kept in the place of others."""
+    source, again = SOURCES["kept"](), SOURCES["kept"]()
+    source.lent().blocks.block(0, Turning(use))
+    np.testing.assert_array_equal(source.blocks.block(0, N), again.blocks.block(0, N))
 
 
 class Writing:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
@@ -697,6 +698,8 @@ class MappedBlocks(Blocks):
         if self._kept is None:
             return self.fourier_map.transform(dense(self.blocks.block(start, stop)))
         rows, known = self._kept
+        # As integers of Python itself: a solver may ask for rows by objects that are another number each time.
+        start, stop = operator.index(start), operator.index(stop)
         for first in range(start, stop, self.rows_in_block):
             part = slice(first, min(first + self.rows_in_block, stop))
             if not known[part].all():
@@ -706,8 +709,9 @@ class MappedBlocks(Blocks):
         return rows[start:stop]
 
     def copied(self, positions: Indices) -> Rows:
-        if self._kept is not None and self._kept[1][positions].all():
-            return self._kept[0][positions]
+        # A solver may ask for any positions, and a slice of an array would be a view. What is taken is always a copy.
+        if self._kept is not None and self._kept[1].take(positions).all():
+            return self._kept[0].take(positions, axis=0)
         return self.fourier_map.transform(self.blocks.copied(positions))
 
     def taken(self, positions: Indices) -> MappedBlocks:

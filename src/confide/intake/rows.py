@@ -185,7 +185,7 @@ class _RowsInMemory:
         # Clip no rows: a bound that does not fit the columns refuses them here, before anything is charged.
         specification.row_bound.clip(table.blocks.block(0, 0))
         fourier, row_map = specification.map_of(table.blocks.n_features)
-        blocks = table.blocks if row_map is None else MappedBlocks(table.blocks, row_map, keeps=True)
+        blocks = table.blocks if row_map is None else MappedBlocks(table.blocks, row_map, keeps=specification.is_fit)
         largest, values = specification.largest_sample_weight, targets.values
         weights = row_weights_of(own_weights, largest, values, targets.domain, specification.class_weight)
         if table.kept is not None:
