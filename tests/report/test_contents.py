@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from confide import LogisticRegression, ParameterError
+from confide import LedgerError, LogisticRegression, ParameterError
 from confide.report.contents import contents_of
 from confide.report.verification import schema_hash
 from confide.report.writing import text_of
@@ -62,7 +62,9 @@ def test_what_is_no_model_or_no_ledger_is_refused():
     with pytest.raises(ParameterError, match="fitted"):
         contents_of(LogisticRegression(1.0))
     with pytest.raises(ParameterError, match=r"confide\.Ledger"):
-        contents_of(logistic()[0], ledger="study.db")
+        contents_of(logistic()[0], ledger=3.0)
+    with pytest.raises(LedgerError, match=r"absent\.db"):
+        contents_of(logistic()[0], ledger="absent.db")
 
 
 def test_a_ledger_for_persons_with_fewer_rows_has_no_odds_for_those_of_the_model():
