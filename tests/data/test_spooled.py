@@ -134,6 +134,13 @@ def test_cells_come_back_as_they_were():
     assert batch["x"].to_pylist()[:-1] == cells
 
 
+def test_a_lazy_frame_of_an_old_polars_is_refused_with_what_to_do():
+    """It could be read only as a whole."""
+    old = type("LazyFrame", (), {"collect": None, "__module__": "polars.lazyframe.frame"})
+    with pytest.raises(InputError, match=r"update it, or call \.collect\(\)"):
+        pieces_of(old())
+
+
 def test_what_lies_in_memory_comes_in_no_pieces():
     """Arrays, frames, tables, paths and lists are read where they are."""
     frame = pd.DataFrame({"x": [1.0]})

@@ -151,8 +151,7 @@ def spooled_cells(name: str, source: str, rows: Callable[[], Iterable[Sequence[A
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
         # A cell that holds either sign of the end of a line is put in quotes.
         csv.writer(text, lineterminator="\r\n").writerows(given_by(source, rows))
-        text.flush()
-        text.detach()
+        text.detach()  # which writes what is left
 
     return spooled(name, source, write)
 
@@ -169,7 +168,9 @@ def pieces_of(rows: Any) -> Callable[[], Iterable[Any]] | None:
     for begin in ("to_arrow_reader", "fetch_record_batch"):  # DuckDB
         if hasattr(kind, begin):
             return lambda: getattr(rows, begin)(BATCH_ROWS)
-    if hasattr(kind, "collect_batches"):  # Polars
+    if kind.__module__.startswith("polars") and hasattr(kind, "collect"):
+        if not hasattr(kind, "collect_batches"):
+            raise InputError("this Polars is too old to give a lazy frame in pieces; update it, or call .collect() first.")
         return lambda: rows.collect_batches(chunk_size=BATCH_ROWS)
     if is_dask_frame(rows):
         return lambda: (partition.compute() for partition in rows.partitions)
