@@ -88,8 +88,23 @@ def test_rows_are_kept_up_to_a_bound_on_their_numbers(monkeypatch):
     assert not np.array_equal(scaled.blocks.block(0, 9), kept.block(0, 9))
 
 
-def test_rows_to_be_scored_are_not_kept(monkeypatch):
-    """Each is used once, so that memory for all of them would gain nothing."""
+def test_other_scales_take_no_memory_beside_that_of_the_rows():
+    """They are found after the charge. Both give their own rows, and what was read before stays as it was."""
+    tracemalloc.start()
+    before = of_a_fit(30_000)[0]
+    one = tracemalloc.get_traced_memory()[0]
+    scaled = before.remapped(lambda features: features.scaled((2.0,) * 4))
+    assert tracemalloc.get_traced_memory()[1] < 1.1 * one
+    tracemalloc.stop()
+    read = scaled.blocks.block(0, 3000)
+    for source in (scaled, before, scaled, scaled.remapped(lambda features: features.scaled((3.0,) * 4)), scaled):
+        expected = source.blocks.fourier_map.transform(source.blocks.blocks.block(0, 3000))
+        np.testing.assert_array_equal(source.blocks.block(0, 3000), expected)
+        np.testing.assert_array_equal(read, scaled.blocks.block(0, 3000))
+
+
+def test_rows_that_are_used_once_or_in_parts_are_not_kept(monkeypatch):
+    """Memory for all rows would gain nothing where they are scored, or where each candidate of a search has a part."""
     asked = []
     monkeypatch.setattr(
         "confide.intake.rows.MappedBlocks", lambda *given, keeps: asked.append(keeps) or MappedBlocks(*given, keeps)
@@ -102,3 +117,9 @@ def test_rows_to_be_scored_are_not_kept(monkeypatch):
     assert asked == [True]
     confide.evaluate(model, rows, labels, budget=1.0, random_state=0)
     assert asked == [True, False]
+    grid = {"alpha": [0.01, 1.0]}
+    search = confide.PrivateSearchCV(
+        confide.LogisticRegression(schema=schema), grid, budget=confide.ZCDP(1.0), random_state=0
+    )
+    search.fit(rows, labels)
+    assert asked == [True, False, False, False]

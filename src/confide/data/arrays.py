@@ -602,6 +602,8 @@ class MemorySource(CheckedSource):
     def remapped(self, change: RowMapChange) -> MemorySource:
         mapped: Any = self.blocks
         if (made := change(mapped.fourier_map)) is not None:
+            # After the charge there may not be so much memory twice. Whoever still reads the rows before makes them again.
+            object.__setattr__(mapped, "_kept", None)
             return replace(self, blocks=replace(mapped, fourier_map=made))
         return replace(self, blocks=replace(mapped.blocks, rows_in_block=mapped.rows_in_block))
 
@@ -698,10 +700,9 @@ class MappedBlocks(Blocks):
         if self._kept is None:
             return self.fourier_map.transform(dense(self.blocks.block(start, stop)))
         rows, known = self._kept
-        # As integers of Python itself: a solver may ask for rows by objects that are another number each time.
-        start, stop = operator.index(start), operator.index(stop)
         for first in range(start, stop, self.rows_in_block):
-            part = slice(first, min(first + self.rows_in_block, stop))
+            # As an integer of Python itself: a solver may ask for rows by objects that are another number each time.
+            part = slice(first, min(first + self.rows_in_block, operator.index(stop)))
             if not known[part].all():
                 # Threads that make the same rows make the same numbers.
                 rows[part] = self.fourier_map.transform(dense(self.blocks.block(part.start, part.stop)))

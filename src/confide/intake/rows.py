@@ -158,9 +158,8 @@ class _RowsInMemory:
         # Reading text gives no warning, so another thread may do it beside the columns.
         is_beside = first.target.matched_as_text
         with begun(lambda: first.target.read(self.y, None) if is_beside else None, first.n_threads) as targets_read:
-            for specification in specifications:
-                if specification.encoder not in tables:
-                    tables[specification.encoder] = table_of(self.X, specification)
+            for one in specifications:
+                tables[one.encoder] = tables.get(one.encoder) or table_of(self.X, one)
             n_rows = tables[first.encoder].n_rows_given
             # What is wrong with the columns is said first. What X says of its length may differ from what was read.
             targets = targets_read() or first.target.read(self.y, n_rows)
@@ -176,24 +175,25 @@ class _RowsInMemory:
             own_weights = weight.read(*columns_named(self.X, weight.column), refuse=True)
             if not own_weights.any():
                 raise weight.refusal_of_zeros()
-        yield tuple([self._as_taken_by(one, tables[one.encoder], targets, own_weights) for one in specifications])
+        given = targets, own_weights, len(specifications) == 1
+        yield tuple([self._as_taken_by(one, tables[one.encoder], *given) for one in specifications])
 
     def _as_taken_by(
-        self, specification: RowSpecification, table: MemoryTable, targets: ReadTargets, own_weights: Array | None
+        self, specification: RowSpecification, table: MemoryTable, targets: ReadTargets, own: Array | None, is_alone: bool
     ) -> CheckedRows:
-        """The rows as one fit uses them: mapped and weighted."""
+        """The rows as one fit uses them: mapped and weighted. Where it `is_alone`, it makes passes over all of them."""
         # Clip no rows: a bound that does not fit the columns refuses them here, before anything is charged.
         specification.row_bound.clip(table.blocks.block(0, 0))
         fourier, row_map = specification.map_of(table.blocks.n_features)
-        blocks = table.blocks if row_map is None else MappedBlocks(table.blocks, row_map, keeps=specification.is_fit)
-        largest, values = specification.largest_sample_weight, targets.values
-        weights = row_weights_of(own_weights, largest, values, targets.domain, specification.class_weight)
+        keeps, largest, values = specification.is_fit and is_alone, specification.largest_sample_weight, targets.values
+        blocks = table.blocks if row_map is None else MappedBlocks(table.blocks, row_map, keeps=keeps)
+        weights = row_weights_of(own, largest, values, targets.domain, specification.class_weight)
         if table.kept is not None:
             values, weights = values[table.kept], None if weights is None else weights[table.kept]
         memory = MemorySource(blocks, values, weights, specification.n_threads)
         source: CheckedSource = StampedSource(memory, self.stamps) if self.stamps else memory
         return CheckedRows.of(
-            specification, source, table.n_rows_given, targets, table.columns, fourier, has_weights=own_weights is not None
+            specification, source, table.n_rows_given, targets, table.columns, fourier, has_weights=own is not None
         )
 
 
