@@ -154,6 +154,14 @@ def test_auto_takes_random_features_where_numbers_prevail_and_noise_is_small():
         assert set(found) == {False, True}
 
 
+@pytest.mark.parametrize(("n_columns", "n_rows", "expected"), [(15, 60_000, True), (40, 60_000, False), (40, 120_000, True)])
+def test_auto_asks_for_more_rows_for_each_of_many_columns(n_columns, n_rows, expected):
+    """With 40 columns 2.7 times as many rows for each as with 15; a mu of at most a quarter counts."""
+    schema = Schema({f"x{i}": {"low": 0, "high": 1} for i in range(n_columns)})
+    found = chosen("auto", n_rows, ApproxDP(8.0, 1e-6), schema)
+    assert (found.random_features is not None) is expected
+
+
 def test_auto_takes_none_where_categories_prevail():
     """However many rows there are: four numbers of seven columns are not enough."""
     schema = Schema(OPEN.columns + Schema({"more": JOB}).columns)
