@@ -394,7 +394,7 @@ NORM_OF_FEATURES = {"gaussian": 1.15, "laplace": 0.8}
 noise, and 0.6, 1.15 and 2.3 under Laplace noise, where Covertype was best with the least and Skin with the middle one."""
 MANY_COLUMNS = 15
 """With more columns, random features of an additive model need more rows for each, by the same factor. KDD Cup 99 with 41
-columns errs by .0039 with features at (1, 1e-5), by .0026 without them, and by .0023 with atoms, which features leave out."""
+columns errs by .0039 with them at (1, 1e-5), by .0026 without, and by .0024 with atoms, for which they leave no room."""
 ENOUGH_ROWS_OF_REGRESSION = 2000.0
 """Regressions have random features only if so many rows in all come for each unit of noise, too: with many weights the ridge
 is larger, and shrinks an effect that is nearly a straight line (benchmarks/notes/which_interactions.md)."""
