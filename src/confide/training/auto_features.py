@@ -336,9 +336,8 @@ def number_of_features(settings: Settings, kept: Encoder | None, count: Callable
     kept : the encoder whose columns stand beside the features, so that there may be no features; None if features are alone
     count : gives the number of rows, if it is public; None if the settings have public bounds on it
     """
-    largest, smallest = NUMBERS_OF_KERNEL_FEATURES[0], NUMBERS_OF_KERNEL_FEATURES[-1]
     if not settings.budget.is_private:
-        return largest
+        return NUMBERS_OF_KERNEL_FEATURES[0]
     n_rows = None if count is None else count()
     beside = 0 if kept is None else kept.n_features
     for number in NUMBERS_OF_KERNEL_FEATURES:
@@ -350,7 +349,7 @@ def number_of_features(settings: Settings, kept: Encoder | None, count: Callable
             rows = _rows_for_noise(plan, plan.problem.row_norm)
             if is_strong and (kept is None or rows >= _rows_needed(plan, kept.schema)):
                 return number
-    return smallest if kept is None else 0
+    return NUMBERS_OF_KERNEL_FEATURES[-1] if kept is None else 0
 
 
 def _rows_for_noise(plan: AnyPlan, norm: float) -> float:
