@@ -344,7 +344,7 @@ class CurvesAndFeatures:
     --------
     >>> appending = CurvesAndFeatures(FourierMap(1, 4), feature_norm=2.0, row_norm=1.0)
     >>> appending.transform(np.array([[0.0]])).round(3)
-    array([[0.   , 1.414, 1.414, 0.   , 0.   ]])
+    array([[0.   , 1.414, 1.414, 0.   , 0.   ]], dtype=float32)
     """
 
     features: FourierMap

@@ -426,7 +426,7 @@ def _levels(column: CategoryColumn, cells: Any, refuse: bool) -> tuple[Levels, b
         if found is None:
             raise InputError(
                 f"{what}: holds codes that are no text, and numbers have lost the zeros in front. Read the column as text "
-                f"(pandas: dtype=str), or declare the length of all codes in the schema, as in length = 5."
+                f"(in Python, with pandas: dtype=str), or declare the length of all codes in the schema, as in length = 5."
             )
         levels = found
     is_used = refuse and bool(((levels >= 0) & (levels < len(column.categories))).any())

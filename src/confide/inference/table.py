@@ -123,7 +123,7 @@ def margins_of_family(known: Uncertainty, level: float, method: str | None = Non
     By the largest ratio of an error to its standard error where the joint law of the errors was released, and otherwise, or
     for another method than "single-step", by Bonferroni's inequality, which holds under any dependence.
     """
-    if isinstance(known, JointUncertainty) and method in (None, SINGLE_STEP):
+    if isinstance(known, JointUncertainty) and (method is None or checked_method(method) == SINGLE_STEP):
         return known.joint_margins(checked_level(level))
     return known.margins(level_of_each(level, len(known.estimates)))
 
