@@ -110,9 +110,10 @@ def test_weights_of_rows_are_given_by_name():
 @pytest.mark.parametrize("make", [confide.AdditiveClassifier, confide.LogisticRegression, confide.KernelSVC])
 @pytest.mark.parametrize("schema", ["loans.toml", Path("loans.toml"), {"columns": {}}, 3])
 def test_what_is_no_schema_is_refused_by_plan_as_by_fit(make, schema):
-    """Before anything else is read of it."""
+    """Before anything else is read of it. A path is one of a file."""
     model = make(budget=1.0, schema=schema)
     frame = pd.DataFrame({"age": [1.0, 2.0] * 50})
+    words = r"schema must be a confide\.Schema|loans\.toml: there is no such file"
     for attempt in (lambda: model.plan(100), lambda: model.plan(100, 3), lambda: model.fit(frame, [0, 1] * 50)):
-        with pytest.raises(ParameterError, match=r"schema must be a confide\.Schema"):
+        with pytest.raises(confide.ConfideError, match=words):
             attempt()
