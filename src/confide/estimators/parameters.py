@@ -106,7 +106,8 @@ Class = TypeVar("Class")
 def estimator(cls: type[Class]) -> type[Class]:
     """Make a class an estimator: give it an `__init__` that stores its parameters, and complete its docstring.
 
-    As scikit-learn requires, `__init__` has explicit keyword arguments, checks nothing and changes nothing.
+    As scikit-learn requires, `__init__` has explicit keyword arguments, and checks and changes nothing, but that the path of
+    a schema or of a ledger becomes what lies there, so that copies of the estimator share it.
     """
     made = dataclass(eq=False, repr=False, kw_only=True)(cls)
     made.__init__ = with_advice(made.__init__)  # type: ignore[method-assign]  # the one that dataclass has just written
