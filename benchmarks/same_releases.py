@@ -1059,11 +1059,13 @@ def shown(value: Any) -> str:
 
 
 def run_both(trees: list[Path], folder: Path, only: str) -> list[dict[str, Any]]:
-    """A process of each tree, both at the same time."""
+    """A process of each tree, both at the same time. Both use the compiled kernel, or neither if one has none."""
     paths = [folder / f"{place}.json" for place in range(2)]
+    have_kernel = all(any((tree / "src/confide/compiled").glob("_kernel*")) for tree in trees)
+    kernel = {} if have_kernel else {"CONFIDE_COMPILED": "0"}
     running = [
         subprocess.Popen(  # noqa: S603
-            [sys.executable, __file__, "--write", str(path), "--only", only], cwd=folder, env=environment(tree)
+            [sys.executable, __file__, "--write", str(path), "--only", only], cwd=folder, env=environment(tree) | kernel
         )
         for tree, path in zip(trees, paths, strict=True)
     ]
