@@ -61,7 +61,12 @@ def test_predict_keeps_the_columns_of_every_source(sources):
 
 def test_a_password_in_an_address_is_refused(folder):
     """Everybody could read it in the list of processes. Nothing repeats it."""
-    for address in ("postgresql://me:4711@host/db", "https://me:4711@host/a.csv", "postgresql://host/db?password=4711"):
+    for address in (
+        "postgresql://me:4711@host/db",
+        "https://me:4711@host/a.csv",
+        "s3://me:a/4711@host/a.csv",
+        "postgresql://host/db?password=4711",
+    ):
         error = refused("fit", address, "--schema", "people.toml", "--epsilon", "1")
         assert "holds a password" in error
         assert "4711" not in error
@@ -85,7 +90,7 @@ def test_check_reads_a_workbook_as_a_fit_does(sources):
 
 
 def test_new_drafts_a_schema_of_what_a_file_declares(folder):
-    """Labels without those of missing codes, missing codes, dates left out; no cell of a row is used."""
+    """Labels without those of missing codes, missing codes, dates; no cell of a row is used."""
     library = pytest.importorskip("pyreadstat", reason="the optional part statistics is not installed")
     people = pd.DataFrame(
         {"sex": [1.0, 2, 9], "age": [50.0, 60, 999], "born": pd.to_datetime(["1990-01-01"] * 3), "ill": [0.0, 1, 1]}
@@ -99,7 +104,7 @@ def test_new_drafts_a_schema_of_what_a_file_declares(folder):
     assert 'target = { column = "ill", negative = "no", positive = "yes" }' in text
     assert 'sex = { categories = ["male", "female"], missing = true }' in text
     assert 'age = { low = "FILL IN", high = "FILL IN", missing = true }' in text
-    assert "# born: left out" in text
+    assert 'born = { low = "FILL IN", high = "FILL IN" }  # dates' in text
     assert "999" not in text.partition("[columns]")[2]
 
 

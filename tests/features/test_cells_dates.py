@@ -13,7 +13,7 @@ import pytest
 
 from confide import Schema, SchemaError
 from confide.errors import InputError
-from confide.features.cells import day_number, part_of, shown_days
+from confide.features.cells import day_number, part_of, read_dates, shown_days
 from confide.features.encoder import Encoder
 
 SECRET = "SECRETVALUE"  # noqa: S105  # a cell
@@ -242,3 +242,10 @@ def test_two_columns_may_read_one():
     assert rows.tolist() == [[0, 1], [-1, -1]]
     with pytest.raises(SchemaError, match="is the target"):
         Schema(columns={"y": {"column": "x", "low": 0, "high": 1}}, target={"column": "x", "low": 0, "high": 1})
+
+
+def test_a_time_zone_that_the_machine_does_not_know_is_refused():
+    """In words, and not by an error of Arrow."""
+    cells = pa.chunked_array([pa.array([0], pa.timestamp("s", "Nowhere/Nothing"))])
+    with pytest.raises(InputError, match="is not known to this machine"):
+        read_dates('column "seen"', cells)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather
 import pytest
 
 import confide
 from confide import Schema
+from confide.data.sources import files_of
 from confide.studies.table_check import check_table, findings_of
 from tests.curation.tables import SCHEMA, people
 
@@ -111,3 +115,31 @@ def test_persons_are_counted_where_the_schema_names_them(tmp_path) -> None:
     assert found.persons is not None
     assert (found.persons["persons"], found.persons["rows_above"]) == (50, 50)
     assert check_table([tmp_path / "p.csv"], SCHEMA).persons is None
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_columns_that_folders_state_are_checked(tmp_path, kind):
+    """As a fit reads them: numbers, levels, and one that the schema does not list. Files of one name are named once."""
+    schema = Schema(
+        {"year": {"low": 2000, "high": 2024}, "place": {"categories": ["a", "b"]}, "x": {"low": 0, "high": 1}},
+        {"column": "ill", "negative": 0, "positive": 1},
+    )
+    for folder in ("year=2024/place=a", "year=2025/place=b"):
+        (tmp_path / folder).mkdir(parents=True)
+        frame = pd.DataFrame({"x": [0.5, 1.0], "ill": [0, 1], "extra": [1, 2]})
+        getattr(frame, f"to_{kind}")(tmp_path / folder / f"t.{kind}", index=False)
+    check = check_table(files_of(tmp_path), schema)
+    refused, noted = findings_of(check)
+    assert refused == []
+    assert len([sentence for sentence in noted if '"extra"' in sentence]) == 1
+    assert [(each.as_described, each.clipped) for each in check.counted] == [(2, 2), (4, 0), (4, 0), (4, 0)]
+
+
+def test_dates_that_python_does_not_know_are_counted(tmp_path):
+    """An Arrow file may hold years far beyond 9999, which a fit clips."""
+    frame = pa.table({"seen": pa.array([10**15] * 20 + [0] * 20, pa.timestamp("s")), "ill": [0, 1] * 20})
+    pa.feather.write_feather(frame, tmp_path / "t.feather")
+    target = {"column": "ill", "negative": 0, "positive": 1}
+    schema = Schema({"seen": {"low": "1970-01-01", "high": "2030-12-31"}}, target)
+    check = check_table([tmp_path / "t.feather"], schema, show_values=True)
+    assert "9999-12-31" in "".join(findings_of(check)[1])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pandas as pd
 import pytest
 
@@ -91,3 +93,18 @@ def test_names_can_be_given() -> None:
     for text in ("", "a,,b", "a,b,a"):
         with pytest.raises(ParameterError, match="--columns"):
             names_given(text)
+
+
+def test_dates_and_missing_codes_of_stata_and_spss_are_declared(tmp_path):
+    """Columns of dates are dates, and a label of a letter, which is Stata's code for a missing cell, is no level."""
+    library = pytest.importorskip("pyreadstat", reason="pyreadstat is not installed")
+    frame = pd.DataFrame({"work": [1, 2, "a"], "seen": [dt.date(2020, 1, 1)] * 3, "at": [dt.datetime(2020, 1, 1)] * 3})
+    labels = {"work": {1: "full", 2: "part", "a": "refused"}}
+    library.write_dta(frame, str(tmp_path / "t.dta"), variable_value_labels=labels, missing_user_values={"work": ["a"]})
+    frame["work"] = [1.0, 2.0, -9.0]
+    labels = {"work": {1: "full", 2: "part", -9: "refused"}}
+    library.write_sav(frame, str(tmp_path / "t.sav"), variable_value_labels=labels, missing_ranges={"work": [-9]})
+    for name in ("t.dta", "t.sav"):
+        table = names_of_table(tmp_path / name)
+        assert table.types == {"work": "number", "seen": "date", "at": "date"}
+        assert (table.labels, table.missing) == ({"work": ["full", "part"]}, {"work"})

@@ -339,7 +339,7 @@ def _fields_of(kind: type[Spending]) -> dict[str, tuple[Any, object]]:
 
 def _rows_asked_for(data: str, query: Path | None) -> str | Path:
     """What stands for the rows: the text that was given, or a private file of the answer to the query."""
-    if re.search(r":/+[^/@]*:[^/@]*@|[?&]password=", data):
+    if re.search(r":/+[^/?#@]*:(?!\d+[/?#])[^@]*@|[?&]password=", data):
         raise ParameterError(
             "the address holds a password, which a command shows to everybody in the list of processes. Leave it out; the "
             "driver takes it from the environment or from a file (PostgreSQL: PGPASSWORD or ~/.pgpass)."

@@ -118,14 +118,9 @@ class FilePart:
 
     def tables(self, names: Sequence[str], n_rows: int = BATCH_ROWS) -> Iterator[Any]:
         """Record batches with the named columns, in the order of the file; from Parquet at most `n_rows` at a time."""
-        kind, wanted = suffix_of(self.path), list(names)
+        kind = suffix_of(self.path)
         refusal: Callable[[str], Exception] = partial(_damaged, self.path)
-        stated = stated_by_folders(self.path)
-        if not stated.keys().isdisjoint(names):
-            present = self.names()
-            stated = {name: value for name, value in stated.items() if name in names and name not in present}
-            # A batch without columns would not say how many rows it has.
-            wanted = [name for name in names if name not in stated] or present[:1]
+        wanted = self.held(names, self.names)
         if kind == ".csv":
             batches, refusal = self._csv(wanted), partial(csv_refusal, self.path, csv_types(self.kinds))
         elif kind == ".parquet":
@@ -133,15 +128,22 @@ class FilePart:
         else:
             batches = self._arrow(wanted)
         while (batch := attempt(lambda: next(batches, None), refusal)) is not None:
-            yield batch if wanted == list(names) else self._with_stated(batch, names, stated)
+            yield batch if wanted == list(names) else self.with_stated(batch, names, wanted)
 
-    def _with_stated(self, batch: Any, names: Sequence[str], stated: Mapping[str, str | None]) -> Any:
-        """A batch with the columns that folders state, each of which has one value."""
+    def held(self, names: Sequence[str], present: Callable[[], Sequence[str]]) -> list[str]:
+        """Which columns of these are read from the file itself, of those that it has, and not stated by its folders."""
+        stated = stated_by_folders(self.path)
+        in_file = present() if stated else names
+        # A batch without columns would not say how many rows it has.
+        return [name for name in names if name not in stated or name in in_file] or list(in_file[:1])
+
+    def with_stated(self, batch: Any, names: Sequence[str], held: Sequence[str]) -> Any:
+        """A batch of columns that the file holds with those that folders state, each of which has one value."""
         import pyarrow as pa
 
-        columns = []
+        columns, stated = [], stated_by_folders(self.path)
         for name in names:
-            if name not in stated:
+            if name in held:
                 columns.append(batch.column(name))
                 continue
             value, is_number = stated[name], self.kinds.get(name) == "number"

@@ -21,14 +21,13 @@ from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 from confide.data.files import READABLE, SEPARATORS, Kind, best_separator, files_named, opened, suffix_of
 from confide.data.spooled import SpooledFile, given_by, pieces_of, spooled, spooled_cells, spooled_pieces
 from confide.errors import FileError, InputError, ParameterError, is_list, lacking
 from confide.features.canonical_labels import canonical_label
 from confide.features.schema import Schema
-from confide.features.toml_form import is_path, refuse_address
+from confide.features.toml_form import ADDRESS, is_path, refuse_address, shown_address
 from confide.known_words import listed
 
 SHEETS = (".xlsx", ".xls", ".xlsb", ".ods")
@@ -36,9 +35,7 @@ SHEETS = (".xlsx", ".xls", ".xlsb", ".ods")
 STATISTICS = {".dta": "read_dta", ".sav": "read_sav", ".zsav": "read_sav", ".por": "read_por", ".sas7bdat": "read_sas7bdat",
               ".xpt": "read_xport"}  # fmt: skip
 """Endings of files of Stata, SPSS and SAS, and what reads them."""
-_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 _ROWS_AT_ONCE = 2**14
-_NO_PATHS = "open_rows needs the path of a file or a folder, an address, a pattern, or a list of them."
 
 
 def files_of(
@@ -67,7 +64,7 @@ def files_of(
         raise ParameterError("open_rows takes rows that come in pieces or lie elsewhere. Give fit a frame as it is, with y.")
     given = [rows] if is_path(rows) else list(rows) if is_list(rows) else [None]
     if not all(map(is_path, given)):
-        raise ParameterError(_NO_PATHS)
+        raise ParameterError("open_rows needs the path of a file or a folder, an address, a pattern, or a list of them.")
     if not given:
         raise ParameterError("open_rows was given no file; give at least one.")
     found = [path for each in given for path in located(each)]
@@ -86,7 +83,7 @@ def located(path: Any) -> Sequence[Path]:
     """The files that a path, a pattern, a folder or an address stands for, of whatever kind."""
     if isinstance(path, SpooledFile):
         return (path,)
-    if (scheme := _ADDRESS.match(str(path))) and scheme[1].lower() != "file":
+    if (scheme := ADDRESS.match(str(path))) and scheme[1].lower() != "file":
         return _fetched(str(path))
     refuse_address(path)
     if not Path(path).is_dir():
@@ -150,24 +147,10 @@ def imported(load: Callable[[], Any], what: str, extra: str) -> Any:
 # Files at an address.
 
 
-def shown_address(address: str) -> str:
-    """An address without name, password and parameters, any of which may be secret."""
-    parts = urlsplit(re.sub(r":/+", "://", address, count=1))
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
-
-
 def _fetched(address: str) -> list[SpooledFile]:
     """Private copies of the files at an address, or of all that match a pattern."""
     shown = shown_address(address)
-    if shown.partition("://")[0].partition("+")[0] in (
-        "postgresql",
-        "postgres",
-        "sqlite",
-        "mysql",
-        "mariadb",
-        "oracle",
-        "mssql",
-    ):
+    if re.match("(postgres|postgresql|sqlite|mysql|mariadb|oracle|mssql)[+:]", shown):
         raise ParameterError(
             f"{shown} is a database; give the text of a query in SQL, whose answer holds the rows (--query FILE)."
         )
@@ -194,7 +177,7 @@ def _fetched(address: str) -> list[SpooledFile]:
 
 def _name_of(path: str) -> str:
     """The name of a file at a path elsewhere, below the folders of its partition."""
-    *folders, name = urlsplit(path).path.strip("/").split("/")
+    *folders, name = re.sub(r"^[^/]*://[^/?#]*|[?#].*", "", path).strip("/").split("/")
     return "/".join([*(folder for folder in folders if "=" in folder), name or "table"])
 
 
@@ -332,13 +315,12 @@ def _rows_of_statistics(path: Path, schema: Schema | None) -> Iterator[Sequence[
     """
     facts = facts_of_statistics(path)
     yield facts.column_names
-    listed_cells: dict[str, Mapping[str | None, Any]]
-    listed_cells = {} if schema is None else {each.raw_name: each.known for each in schema.columns if each.known}
+    levels: dict[str, Any] = {} if schema is None else {each.raw_name: each.known for each in schema.columns if each.known}
     if schema is not None and schema.target is not None:
-        listed_cells[schema.target.column] = dict.fromkeys(map(canonical_label, schema.target.labels))
+        levels[schema.target.column] = dict.fromkeys(map(canonical_label, schema.target.labels))
     labels: list[Mapping[Any, Any]] = []
     for name in facts.column_names:
-        of_codes, known = facts.variable_value_labels.get(name, {}), listed_cells.get(name, {})
+        of_codes, known = facts.variable_value_labels.get(name, {}), levels.get(name, {})
         n_codes, n_labels = (sum(canonical_label(cell) in known for cell in side) for side in (of_codes, of_codes.values()))
         labels.append(of_codes if n_labels > n_codes else {})
     done = 0

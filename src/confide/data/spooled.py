@@ -128,8 +128,9 @@ def given_by(source: str, items: Callable[[], Iterable[Any]]) -> Iterator[Any]:
         except ConfideError:
             raise
         except Exception as error:  # noqa: BLE001 - sources raise errors of their own
-            failed = type(getattr(error, "orig", None) or error).__name__  # SQLAlchemy wraps what the driver raised
-            failed = "a quote is not closed, or text follows it" if isinstance(error, csv.Error) else failed
+            kind = type(getattr(error, "orig", None) or error)  # SQLAlchemy wraps what the driver raised
+            failed = "a quote is not closed, or text follows it" if kind is csv.Error else kind.__name__
+            failed = "it holds text in another encoding than is declared" if issubclass(kind, UnicodeError) else failed
         # Raised outside the handler, so that the original error is not attached.
         if failed:
             raise InputError(f"{source} could not be read to its end ({failed}). Correct it, and read it again.")

@@ -107,7 +107,13 @@ def read_dates(what: str, cells: Any, form: str | None = None, refuse: bool = Tr
         return _numbers_of_distinct(what, *_distinct(what, cells, arrow), refuse, read, NOT_DATES)
     per_day = 1.0
     if pa.types.is_timestamp(kind):
-        arrow = arrow if kind.tz is None else pc.local_timestamp(arrow)
+        if kind.tz is not None:
+            try:
+                arrow = pc.local_timestamp(arrow)
+            except pa.ArrowInvalid:
+                raise InputError(
+                    f"{what}: its time zone is not known to this machine; install tzdata, or remove it."
+                ) from None
         per_day = 86400.0 * {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[kind.unit]
     elif pa.types.is_date64(kind):
         per_day = 86_400_000.0
@@ -442,8 +448,11 @@ def declared_day(what: str, value: object) -> float:
 
 
 def shown_days(numbers: Iterable[float], *, exact: bool = False) -> tuple[str, ...]:
-    """Dates as people write them: without the time of day, unless two of them would read alike or the time counts."""
-    moments = [_EPOCH + dt.timedelta(seconds=round(number * 86400.0)) for number in numbers]
+    """Dates as people write them: without the time of day, unless two of them would read alike or the time counts.
+
+    Days before the year 1 and after the year 9999 read as the first and the last that Python knows.
+    """
+    moments = [_EPOCH + dt.timedelta(seconds=round(min(max(number, -719_162), 2_932_896) * 86400.0)) for number in numbers]
     texts = tuple(str(moment.date()) for moment in moments)
     has_times = any(moment.time() != dt.time() for moment in moments)
     return tuple(map(_with_time, moments)) if has_times and (exact or len(set(texts)) < len(texts)) else texts

@@ -13,6 +13,9 @@ from typing import Any, TypeGuard
 
 from confide.errors import FileError
 
+ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+(?:::[A-Za-z0-9+.-]+)*):/")
+"""How an address begins. Libraries take several kinds in a row, as in simplecache::https."""
+
 
 def read_toml(path: str | Path) -> dict[str, Any]:
     """What a TOML file says.
@@ -46,6 +49,13 @@ def is_path(value: object) -> TypeGuard[str | os.PathLike[str]]:
     return isinstance(value, str | os.PathLike)
 
 
+def shown_address(address: object) -> str:
+    """An address without name, password and parameters, which may be secret; only its kind where these have no clear end."""
+    kind, rest = re.split(":/{1,2}", f"{address}", maxsplit=1)
+    host, below, *_ = *re.split("(?=[/?#])", rest, maxsplit=1), ""
+    return f"{kind}://..." if "@" in below else f"{kind}://{host.rpartition('@')[2]}{re.split('[?#]', below)[0]}"
+
+
 def refuse_address(path: object) -> None:
     """Refuse what is no path, and the address of a file elsewhere, such as s3://bucket/people.parquet.
 
@@ -63,15 +73,13 @@ def refuse_address(path: object) -> None:
         is_name = is_path(path) and b"\0" not in os.fsencode(path)
     if not is_name:
         raise FileError("a file is named by its path: give text that the name of a file can be, or a pathlib.Path.")
-    match = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):/+", str(path))
-    if match is None:
+    if (match := ADDRESS.match(str(path))) is None:
         return
     if match[1].lower() == "file":
-        raise FileError(f"{path} is an address; give the path of the file, without {match[1]}://.")
-    shown = re.sub(r":/+", "://", str(path), count=1)
+        raise FileError(f"{shown_address(path)} is an address; give the path of the file, without {match[1]}://.")
     raise FileError(
-        f"{shown} is an address ({match[1]}), and confide reads and writes files by their paths alone; it opens no "
-        f"connection. Copy the file to this machine, or mount the folder, and give the path."
+        f"{shown_address(path)} is an address ({match[1]}), and confide reads and writes files by their paths alone; it "
+        f"opens no connection. Copy the file to this machine, or mount the folder, and give the path."
     )
 
 

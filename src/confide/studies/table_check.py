@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from confide.blocks import Block, group, heading, html_of, table, text
-from confide.data.files import SEPARATORS, FilePart, Stamp, arrow_schema
+from confide.data.files import SEPARATORS, FilePart, Stamp, arrow_schema, stated_by_folders
 from confide.data.sources import kinds_read
 from confide.errors import ConfideError
 from confide.features.canonical_labels import MISSING_WORDS, canonical_label, na_is_a_code
@@ -52,7 +52,8 @@ class FileCheck:
         """What is found of a file before its rows are read."""
         wanted = tuple(kinds_read(schema))
         form = form_of(path, wanted, whole=True) if is_text_table(path) else None
-        found = cls(path, form, tuple(arrow_schema(path).names) if form is None else form.names, wanted)
+        names = tuple(arrow_schema(path).names) if form is None else form.names
+        found = cls(path, form, (*names, *(stated_by_folders(path).keys() - set(names))), wanted)
         try:
             FilePart(Stamp.of(path), kinds_read(schema)).check()
         except ConfideError as error:
@@ -182,8 +183,9 @@ def findings_of(check: TableCheck) -> Findings:
     sentences: Findings = [], []
     for name, facts in found:
         is_noted = name in _SAID["noted"]
-        sentence = _SAID["noted" if is_noted else "refused"][name].replace("\n", " ")
-        sentences[is_noted].append(sentence.format(**facts))
+        sentence = _SAID["noted" if is_noted else "refused"][name].replace("\n", " ").format(**facts)
+        if sentence not in sentences[is_noted]:  # files in folders of their own often have one name
+            sentences[is_noted].append(sentence)
     return sentences
 
 
@@ -210,8 +212,8 @@ def _of_file(file: FileCheck) -> _Found:
     encoding = "UTF-8" if file.form is None else ENCODING_NAMES[file.form.encoding]
     if file.form is not None and file.form.separator not in (",", "\t"):
         yield "separator", named | {"separator": SEPARATORS[file.form.separator]}
-    if encoding != "UTF-8":
-        yield "encoding", named | {"encoding": encoding}
+    if file.form is not None and encoding != "UTF-8":
+        yield "encoding", named | {"encoding": encoding, "codec": file.form.encoding}
     if file.n_ragged:
         yield "ragged", named | {"rows": file.n_ragged}
     explained = file.absent or file.repeated or file.n_ragged or encoding != "UTF-8"
@@ -270,7 +272,7 @@ def _cells_of(column: ColumnCounts) -> str:
     if column.is_target:
         return "numbers" if described.bounds is not None else "text, numbers or booleans"
     if described.part:
-        return f'dates in the form "{described.format}"' if described.format else "dates such as 2024-03-31"
+        return f'dates in the form "{described.format}"' if described.format else "dates as 2024-03-31 (others need format)"
     if described.is_number:
         return "levels that the schema lists in their order" if described.ordered else "numbers (dates have dates as bounds)"
     return "codes as text" if described.prefix else "text, numbers or booleans"

@@ -108,13 +108,11 @@ def form_of(path: Path, wanted: Collection[str] = (), *, whole: bool) -> TextFor
 
 def _is_utf8(chunks: Iterable[bytes]) -> bool:
     decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
+    with suppress(UnicodeDecodeError):
         for chunk in chunks:
             decoder.decode(chunk)
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        return False
-    return True
+        return decoder.decode(b"", final=True) == ""
+    return False
 
 
 def _first_row(text: str, separator: str) -> list[str]:
@@ -210,26 +208,25 @@ def names_of_table(path: Path, *, has_header: bool = False) -> TableNames:
 def _names_of_statistics(path: Path) -> TableNames:
     """What a file of Stata, SPSS or SAS declares: names, types, labels, and codes for missing cells. No row is read."""
     facts, types, labels = facts_of_statistics(path), dict[str, DeclaredType](), dict[str, list[str]]()
+    declared = set[str]()
     for name in facts.column_names:
-        is_date = any(unit in str(facts.original_variable_types.get(name)).lower() for unit in ("date", "time", "%t", "%d"))
-        types[name] = "other" if is_date else "text" if facts.readstat_variable_types[name] == "string" else "number"
+        written = str(facts.original_variable_types.get(name)).lower()
+        is_date = re.match("%t[dc]|%d|.?(date|ymd)|yymmdd|ddmmyy|mmddyy", written) is not None
+        is_text = facts.readstat_variable_types[name] == "string"
+        types[name] = "date" if is_date else "text" if is_text else "other" if re.match("%t|.*time", written) else "number"
         gaps = facts.missing_ranges.get(name, [])
-        missing = facts.missing_user_values.get(name, [])
+        # Stata codes missing cells by letters, and has no others among the labels of numbers.
+        missing = [code for code in facts.variable_value_labels.get(name, {}) if type(code) is str and not is_text]
+        missing += facts.missing_user_values.get(name, [])
         kept = [
             str(label)
             for code, label in facts.variable_value_labels.get(name, {}).items()
-            if code not in missing and not any(_is_within(code, gap["lo"], gap["hi"]) for gap in gaps)
+            if code not in missing and not any(gap["lo"] <= code <= gap["hi"] for gap in gaps)
         ]
         if len(kept) > 1:
             labels[name] = kept
-    return TableNames(tuple(facts.column_names), types, 0, labels, {*facts.missing_ranges, *facts.missing_user_values})
-
-
-def _is_within(code: Any, low: Any, high: Any) -> bool:
-    """Whether a code is one of those that a file declares to be missing."""
-    with suppress(TypeError):  # text and numbers are not compared
-        return bool(low <= code <= high)
-    return False
+        declared |= {name} if gaps or missing else set()
+    return TableNames(tuple(facts.column_names), types, 0, labels, declared)
 
 
 def names_given(text: str) -> TableNames:
@@ -341,10 +338,13 @@ def table_pieces(
     FileError
         If the file cannot be read. The message shows no cell.
     """
+    part = FilePart(Stamp.of(path), dict.fromkeys(names, "text"))
     if is_text_table(path):
-        batches = _text_batches(path, list(names), form or form_of(path, whole=True), skip)
+        written = form or form_of(path, whole=True)
+        held = part.held(names, lambda: written.names)
+        batches = (part.with_stated(batch, names, held) for batch in _text_batches(path, held, written, skip))
     else:
-        batches = FilePart(Stamp.of(path), dict.fromkeys(names, "text")).tables(list(names), BATCH_ROWS)
+        batches = (batch for batch in part.tables(list(names), BATCH_ROWS))
     refusal = FileError(f"{path} cannot be read: it is damaged, or a quote in it is not closed.")
     while (batch := attempt(partial(next, batches, None), lambda _: refusal)) is not None:
         if batch.num_rows:
