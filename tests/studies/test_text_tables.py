@@ -108,3 +108,10 @@ def test_dates_and_missing_codes_of_stata_and_spss_are_declared(tmp_path):
         table = names_of_table(tmp_path / name)
         assert table.types == {"work": "number", "seen": "date", "at": "date"}
         assert (table.labels, table.missing) == ({"work": ["full", "part"]}, {"work"})
+
+
+def test_titles_above_the_names_are_met_with_what_to_do(tmp_path) -> None:
+    """As in workbooks and exports: names are given by hand, and the schema says in which line they stand."""
+    (tmp_path / "t.csv").write_text("Survey 2024,,\nage,sex,ill\n30,F,no\n")
+    with pytest.raises(InputError, match=r"--columns A,B,C, and in the schema table = \{ header = 3 \}"):
+        names_of_table(tmp_path / "t.csv")

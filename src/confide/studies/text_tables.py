@@ -199,8 +199,8 @@ def names_of_table(path: Path, *, has_header: bool = False) -> TableNames:
     if not has_header and looks_like_data(names_found):
         raise InputError(
             f"The first line of {path} looks like data: among its cells are numbers, dates, answers such as yes, texts "
-            f"that begin with a digit or a sign, line breaks, repeated or long texts. If the file has no line of names, put "
-            f"one above its rows. If these are names, say so with --header, or give them as --columns A,B,C."
+            f"that begin with a digit or a sign, line breaks, repeated or long texts. Put names above the rows. If these "
+            f"are names, say so with --header. Below titles: --columns A,B,C, and in the schema table = {{ header = 3 }}."
         )
     return TableNames(tuple(names), {}, len(names_found) - len(names))
 
