@@ -7,9 +7,11 @@ import re
 from html import unescape
 from types import SimpleNamespace
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from confide import KernelSVC
+from confide import AdditiveClassifier, KernelSVC, Schema
 from confide.blocks import html_of
 from confide.estimators.released import effects_of
 from confide.report.findings import all_findings, has_curves, has_intervals, main_findings, size_of
@@ -22,6 +24,19 @@ def test_effects_of_curves_come_largest_first():
     captions = re.findall(r"<figcaption>(\w+)", html_of(*main_findings(additive(), 0.95)).partition("What pairs")[0])
     assert captions == sorted(sizes, key=lambda name: -sizes[name])
     assert "What pairs of columns add" in html_of(*main_findings(additive(), 0.95))
+
+
+def test_captions_of_long_names_break_after_underscores():
+    """Of curves and of pairs; the names that follow are as they are."""
+    rows = {"distance_to_roads": {"low": 0, "high": 1, "knots": 2}, "height_of_place": {"low": 0, "high": 1, "knots": 2}}
+    numbers = pd.DataFrame(np.random.default_rng(0).uniform(size=(200, 2)), columns=list(rows))
+    model = AdditiveClassifier(1.0, schema=Schema(rows), interactions=[list(rows)])
+    page = html_of(*main_findings(model.fit(numbers, [0, 1] * 100), 0.95))
+    captions = re.findall(r"<figcaption>(.*?)</figcaption>", page)
+    assert sorted(captions)[:2] == [
+        "distance_<wbr>to_<wbr>roads",
+        "distance_<wbr>to_<wbr>roads and height_<wbr>of_<wbr>place",
+    ]
 
 
 def of_values(*ends):

@@ -140,8 +140,8 @@ def effect_drawings(
         shown = effect.levels if effect.is_curve else shown_levels(effect, most_levels)
         drawn = _curve(effect, limits) if effect.is_curve else _levels(effect, shown, limits)
         few = "" if len(shown) == len(effect.levels) else f" ({len(shown)} of {len(effect.levels)} levels)"
-        title = f"{effect.label}: {effect.title}" if effect.label is not None else effect.title
-        figures.append(f"<figure><figcaption>{escape(title)}{few}</figcaption>{drawn}</figure>")
+        title = escape(effect.title if effect.label is None else f"{effect.label}: {effect.title}").replace("_", "_<wbr>")
+        figures.append(f"<figure><figcaption>{title}{few}</figcaption>{drawn}</figure>")
     return f'<div class="effects">{"".join(figures)}</div>'
 
 
@@ -259,7 +259,7 @@ def surface_drawings(effects: Sequence[Effect]) -> str:
 
 def _figure_of_surface(effect: Effect, largest: float) -> str:
     first, second = (points.column.title for points in effect.points)
-    title = f"{first} and {second}" if effect.label is None else f"{effect.label}: {first} and {second}"
+    title = escape(f"{first} and {second}" if effect.label is None else f"{effect.label}: {first} and {second}")
     values = {value.value: value for value in effect.values}
     down, across = (_shown_values(points, effect, axis) for axis, points in enumerate(effect.points))
     width = (_SURFACE_WIDTH - _SURFACE_NAMES - 6) / len(across)
@@ -279,7 +279,7 @@ def _figure_of_surface(effect: Effect, largest: float) -> str:
     sizes = [value.effect for value in effect.values]
     told = f"What the interaction of {first} and {second} adds: from {min(sizes):+.2f} to {max(sizes):+.2f}."
     return (
-        f'<figure><figcaption>{escape(title)}</figcaption><svg role="img" aria-label="{escape(told)}" '
+        f'<figure><figcaption>{title.replace("_", "_<wbr>")}</figcaption><svg role="img" aria-label="{escape(told)}" '
         f'viewBox="0 0 {_SURFACE_WIDTH} {bottom + _FOOT}"><title>{escape(told)}</title>{"".join(marks)}</svg></figure>'
     )
 
