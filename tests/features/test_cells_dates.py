@@ -235,6 +235,13 @@ def test_numbers_are_no_codes_of_unknown_length():
     assert encoded({"categories": ["01", "99"], "prefix": 2, "length": 5}, [1555, 99000]).tolist() == [[-1], [1]]
 
 
+def test_text_of_numbers_that_were_codes_is_refused():
+    """A table of text or a query gives 1067 as text; it is not of the place 10. What may be a prefix alone stays one."""
+    with pytest.raises(InputError, match="zeros in front"):
+        encoded(ZIP, ["01067", "1067"])
+    assert encoded(ZIP, ["01067", "99", "A1067", "010671"]).tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0]]
+
+
 def test_two_columns_may_read_one():
     """A code and its chapter, under names of their own."""
     columns = {"code": {"categories": ["A01", "B07"]}, "chapter": {"column": "code", "categories": ["A", "B"], "prefix": 1}}

@@ -517,14 +517,16 @@ class CategoryColumn:
         Raises
         ------
         TypeError
-            If a code is a number, and it is not known how many zeros in front it may have lost.
+            If a code is a number, and it is not known how many zeros in front it may have lost, or if it is text of digits
+            that are fewer than every code has, as readers write numbers.
         """
         label = canonical_label(value)
         if self.prefix is None or label is None or label in map(canonical_label, self.missing_codes):
             return label
-        if is_text(value):
-            return value.strip()[: self.prefix]
-        if self.length is None or not label.isdigit():
+        code = value.strip() if is_text(value) else ""
+        if code and not (code.isdigit() and self.prefix < len(code) < (self.length or 0)):
+            return code[: self.prefix]
+        if code or self.length is None or not label.isdigit():
             raise TypeError("a code is text, because a number has lost the zeros in front.")
         return label.zfill(self.length)[: self.prefix]
 

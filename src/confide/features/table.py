@@ -421,12 +421,12 @@ def _levels(column: CategoryColumn, cells: Any, refuse: bool) -> tuple[Levels, b
     else:
         codes = {canonical_label(code): missing for code in column.missing_codes}
         found, form = None, column.label_of if column.prefix else canonical_label
-        with suppress(InputError) if column.prefix and column.length is None else nullcontext():
+        with suppress(InputError) if column.prefix else nullcontext():
             found = read_levels(what, cells, known | codes, missing=missing, unknown=unlisted, form=form)
         if found is None:
             raise InputError(
-                f"{what}: holds codes that are no text, and numbers have lost the zeros in front. Read the column as text "
-                f"(in Python, with pandas: dtype=str), or declare the length of all codes in the schema, as in length = 5."
+                f"{what}: holds codes without their zeros in front. Give them as text with these (in Python, with pandas: "
+                f"dtype=str), or as numbers, and declare the length of all codes in the schema, as in length = 5."
             )
         levels = found
     is_used = refuse and bool(((levels >= 0) & (levels < len(column.categories))).any())

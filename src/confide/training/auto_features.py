@@ -339,11 +339,10 @@ def number_of_features(settings: Settings, kept: Encoder | None, count: Callable
     if not settings.budget.is_private:
         return NUMBERS_OF_KERNEL_FEATURES[0]
     n_rows = None if count is None else count()
-    beside = 0 if kept is None else kept.n_features
     for number in NUMBERS_OF_KERNEL_FEATURES:
         # Where there is no plan, that of the smallest number says what is wrong.
         with suppress(ParameterError):
-            plan = make_plan(settings, beside + number, n_rows)
+            plan = make_plan(settings, (0 if kept is None else kept.n_features) + number, n_rows)
             least = LEAST_STRENGTH.get(number, 0.0) * (1.0 if law_of(plan) == "gaussian" else STRENGTH_UNDER_LAPLACE)
             is_strong = _rows_for_noise(plan, plan.problem.row_bound.l2_norm) >= least
             rows = _rows_for_noise(plan, plan.problem.row_norm)
