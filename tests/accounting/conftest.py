@@ -15,15 +15,8 @@ from tests.accounting.network import Network
 @pytest.fixture(scope="session")
 def server():
     """A running server with an empty database `ledgers`."""
-    reason = postgres_server.reason_to_skip()
-    if reason:
-        pytest.skip(reason)
-    running = postgres_server.Server()
-    try:
-        running.execute("CREATE DATABASE ledgers", database="postgres")
+    with postgres_server.running_with("ledgers") as running:
         yield running
-    finally:
-        running.stop()
 
 
 _NUMBERS = itertools.count()

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGES = ("sqlalchemy", "psycopg")
@@ -30,6 +31,21 @@ def reason_to_skip() -> str | None:
     if os.geteuid() == 0 and owner() is None:
         return "a PostgreSQL server refuses to run as root, and there is no user postgres or nobody"
     return None
+
+
+@contextlib.contextmanager
+def running_with(database: str) -> Iterator[Server]:
+    """A running server with an empty database of this name. Where none can be started, the tests skip with the reason."""
+    import pytest  # scripts/shared_ledger.py starts a server without it
+
+    if reason := reason_to_skip():
+        pytest.skip(reason)
+    server = Server()
+    try:
+        server.execute(f"CREATE DATABASE {database}", database="postgres")
+        yield server
+    finally:
+        server.stop()
 
 
 def program(name: str) -> str | None:

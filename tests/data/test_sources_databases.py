@@ -18,14 +18,8 @@ from tests.data.test_sources import coef_of, in_parquet
 @pytest.fixture(scope="module")
 def server():
     """A running server with an empty database `people`."""
-    if reason := postgres_server.reason_to_skip():
-        pytest.skip(reason)
-    running = postgres_server.Server()
-    try:
-        running.execute("CREATE DATABASE people", database="postgres")
+    with postgres_server.running_with("people") as running:
         yield running
-    finally:
-        running.stop()
 
 
 def test_the_model_is_that_of_a_parquet_file(server, tmp_path):
