@@ -26,7 +26,7 @@ from confide.array_types import Array
 from confide.errors import ParameterError, is_label, is_text
 from confide.features.canonical_labels import canonical_label, is_missing
 from confide.features.codes import ColumnEncoding
-from confide.features.columns import Column, NumberColumn, shown_number, with_unit
+from confide.features.columns import Column, NumberColumn, with_unit
 from confide.features.encoder import Encoder
 from confide.features.fourier import CurvesAndFeatures
 from confide.inference.debiased import with_known_zeros
@@ -104,14 +104,8 @@ class Points:
         # The trapezoid rule: half of each interval belongs to each of its ends.
         weights = (np.append(lengths, 0.0) + np.insert(lengths, 0, 0.0)) / (2.0 * lengths.sum())
         others = (*[MISSING] * bool(column.missing), *map(partial(_shown_atom, column), column.atoms))
-        values = (
-            *(
-                column.texts_of(numbers)
-                if column.dates
-                else map(column.value_of if column.ordered else shown_number, numbers)
-            ),
-            *others,
-        )
+        shown = column.texts_of(numbers) if column.dates else map(column.value_of, numbers)
+        values = (*shown, *others)
         return Points(column, values, positions, np.append(weights, np.zeros(len(others))), tuple(numbers), is_line)
 
     @property

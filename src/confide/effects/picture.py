@@ -94,9 +94,8 @@ def shown_levels(effect: Effect, most: int) -> list[Value]:
     Those of an ordered category, and of a part of a date, keep their order.
     """
     column: Any = effect.points[0].column
-    ranked = (
-        list(effect.levels) if column.is_number or column.part else sorted(effect.levels, key=lambda value: -value.effect)
-    )
+    has_order = column.is_number or column.part
+    ranked = list(effect.levels) if has_order else sorted(effect.levels, key=lambda value: -value.effect)
     return ranked if len(ranked) <= most else ranked[: most - most // 2] + ranked[-(most // 2) :]
 
 

@@ -279,8 +279,16 @@ def _scorer(model: PrivateLinearModel, column: CategoryColumn | None, n_groups: 
     if column is not None and encoder is not None and column.name not in encoder.schema.column_names:
         own = encoder.schema
         read_by = Encoder(replace(own, columns=(*own.columns, column), random_features=None), of_part=True)
-    reading, name = (encoder, read_by, known.fourier), None if column is None else column.name
-    return Scorer(known.scoring, model._link, len(known.domain), *reading, name, n_groups)
+    return Scorer(
+        scoring=known.scoring,
+        link=model._link,
+        n_classes=len(known.domain),
+        encoder=encoder,
+        read_by=read_by,
+        row_map=known.fourier,
+        groups=None if column is None else column.name,
+        n_groups=n_groups,
+    )
 
 
 def _checked_clip(model: PrivateLinearModel, clip: Any) -> float | None:

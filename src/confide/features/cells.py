@@ -459,11 +459,9 @@ def shown_days(numbers: Iterable[float], *, exact: bool = False) -> tuple[str, .
 
 
 def _with_time(moment: dt.datetime) -> str:
-    return (
-        moment.isoformat(" ", "seconds" if moment.second else "minutes")
-        if moment.time() != dt.time()
-        else str(moment.date())
-    )
+    if moment.time() == dt.time():
+        return str(moment.date())
+    return moment.isoformat(" ", "seconds" if moment.second else "minutes")
 
 
 def checked_form(what: str, form: Any) -> str:

@@ -238,6 +238,5 @@ def _with_interest(
     usual, design = _usual_rows(settings, training)
     whole = replace(training, event=training.problem.event(settings.budget))
     facts = facts_of(training, curvatures[1], sums, design)
-    given = (settings.budget, shares, spreads, curvatures, sums, settings.interest, facts, usual, risks)
-    plan = InterestPlan(*given)
+    plan = InterestPlan(settings.budget, shares, spreads, curvatures, sums, settings.interest, facts, usual, risks)
     return replace(whole, event=joint_event(training, *plan.releases) if is_joint else whole.event, intervals=plan)

@@ -154,7 +154,7 @@ _MANY_NUMBERS = 2**26
 _ROWS_FOR_CLEAR_CURVES, _LIMIT_OF_CLEAR_CURVES = 20_000.0, 0.75
 """Curves of two classes take more sums, with a smaller limit on gradients (see `_LIMIT`), from so many rows for each unit of
 noise on, in units of the longest gradient: steps then end before the minimiser is reached, and noise costs next to nothing
-(benchmarks/notes/gradients_or_objective.md)."""
+(benchmarks/notes/which_steps_of_gradients.md)."""
 _STEP = {"lines": 3.75, "curves": 5.6, "clear curves": 5.6, "many numbers": 3.75}
 """The longest step, over the largest curvature of the mean loss along typical rows. Up to 3.75 heavy balls of this momentum
 converge. The rows of curves differ from each other, so no direction has more than a part of that curvature."""
