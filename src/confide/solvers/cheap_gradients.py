@@ -293,7 +293,7 @@ def _with_kept_rows(objective: Objectives) -> Objectives | None:
 
 
 def made_once(objective: Objectives) -> CheapObjective | None:
-    """The objectives in single precision, over dense rows that a map makes anew in each pass, made and clipped once.
+    """The objectives in single precision over dense rows that a map makes: clipped once, or as their source keeps them.
 
     None for other rows, and where they would be large.
     """
@@ -305,6 +305,7 @@ def made_once(objective: Objectives) -> CheapObjective | None:
     is_other = isinstance(source.blocks, ArrayBlocks) or source.blocks.in_single_precision() is not None
     if is_other or not isinstance(first := source.blocks.block(0, 1), np.ndarray):
         return None
+    # Rows that were made for the caller may be written to; those that the source keeps may not.
     return rows_in_single(objective) if first.flags.writeable else _with_scales(objective, source)
 
 
@@ -335,7 +336,7 @@ def _precision_with_factors(source: MemorySource, unshortened: bool) -> type[np.
     if not isinstance(source.blocks, ArrayBlocks) or source.blocks.are_copies:
         return None
     rows = source.blocks.rows
-    n_bytes = (8 if source.labels.dtype == np.int8 else 16) * source.n_rows
+    n_bytes = 8 * _columns_of_factors(source) * source.n_rows
     is_large = n_bytes > max(_FACTOR_BYTES, _FACTOR_SHARE * rows.dtype.itemsize * rows.size)
     if is_large or rows.dtype not in (np.float32, np.float64):
         return None
@@ -425,6 +426,11 @@ def _shortens_any(source: MemorySource, bound: BallBound) -> bool:
         return not all(row_squares(rows).max(initial=0.0) <= most for rows, _, _ in source.counted_blocks())
 
 
+def _columns_of_factors(source: MemorySource) -> int:
+    """How many numbers of a row `_with_factors` keeps: labels of two classes have no target beside their factor."""
+    return 1 if source.labels.dtype == np.int8 else 2
+
+
 def _with_factors(source: MemorySource, bound: BallBound, unshortened: bool, precision: Any) -> MemorySource | None:
     """Rows whose labels also hold the factor by which each row obeys the bound; the rows as they are if none is shortened.
 
@@ -433,7 +439,7 @@ def _with_factors(source: MemorySource, bound: BallBound, unshortened: bool, pre
     """
     if unshortened:
         return source
-    known = np.empty((source.n_rows, 1 if source.labels.dtype == np.int8 else 2))
+    known = np.empty((source.n_rows, _columns_of_factors(source)))
     _find_factors(source, bound.norm, known[:, -1])
     if not known[:, -1].min() > bound.norm / np.finfo(precision).max:
         return None
