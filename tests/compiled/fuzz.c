@@ -229,14 +229,41 @@ static int coded_case(void)
     return right;
 }
 
+static int turned_case(void)
+{
+    const int odd = drawn(3) == 0;
+    const ptrdiff_t n = (ptrdiff_t)drawn(9), d = 1 + (ptrdiff_t)drawn(drawn(4) ? 40 : 700), gap = (ptrdiff_t)drawn(4);
+    const ptrdiff_t size = drawn(2) ? 8 : 4, stride = (2 * d + gap) * size;
+    const size_t bytes = n ? (size_t)((n - 1) * stride + 2 * d * size) : 0;
+    double *angles = room(n * d * 8);
+    char *made[2] = {room(bytes), room(bytes)};
+    for (ptrdiff_t i = 0; i < n * d; i++)
+        angles[i] = (drawn(50) ? 1.0 : 1e6) * number(odd);
+    int right = 1;
+    for (int plain = 0; plain < 2; plain++)
+        turned_rows(n, d, angles, 0.5, made[plain], stride, size, plain);
+    for (ptrdiff_t i = 0; i < 2 * n * d; i++) {
+        const ptrdiff_t at = i / (2 * d) * stride + i % (2 * d) * size;
+        float single[2];
+        double x[2];
+        for (int k = 0; k < 2; k++) {
+            memcpy(size == 4 ? (void *)(single + k) : (void *)(x + k), made[k] + at, size);
+            x[k] = size == 4 ? single[k] : x[k];
+        }
+        right = right && (fabs(x[0] - x[1]) <= (size == 4 ? 1e-7 : 4e-16) || (odd && x[0] != x[0] && x[1] != x[1]));
+    }
+    free(angles), free(made[0]), free(made[1]);
+    return right;
+}
+
 int main(int n_arguments, char **arguments)
 {
     const long n_cases = n_arguments > 1 ? atol(arguments[1]) : 5000;
     for (long i = 0; i < n_cases; i++)
-        if (!dense_case() || !scaled_case() || !coded_case()) {
+        if (!dense_case() || !scaled_case() || !coded_case() || !turned_case()) {
             fprintf(stderr, "case %ld: the two kinds of instructions disagree\n", i);
             return 1;
         }
-    printf("%ld cases, instructions: %s and plain\n", 3 * n_cases, has_avx2() ? "AVX2" : "plain");
+    printf("%ld cases, instructions: %s and plain\n", 4 * n_cases, has_avx2() ? "AVX2" : "plain");
     return 0;
 }

@@ -499,7 +499,7 @@ KNOWN = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 1)
 def test_a_kernel_that_adds_up_wrongly_is_not_used(monkeypatch, compiled, untried, mistake):
     """It is tried on made-up rows before its first sum, and NumPy makes the sums instead, with a warning."""
     monkeypatch.setattr(trials, "kernel", lambda: _Wrong(compiled, mistake))
-    with pytest.warns(RuntimeWarning, match=r"adds up wrongly .* so certified gradients are summed by NumPy"):
+    with pytest.warns(RuntimeWarning, match=r"computes wrongly .* so certified gradients are made by NumPy"):
         assert by_kernel(KNOWN, 1, 64) is None
 
 
@@ -537,7 +537,7 @@ def test_whether_the_kernel_is_tried_depends_on_no_row(monkeypatch, untried, row
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         rows_of_case.sum_over_rows(RowSum(SquaredLoss(1.0, 1.0), BallBound(1.0), 0.0, 1), np.zeros((1, 5)))
-    with pytest.warns(RuntimeWarning, match="adds up wrongly"):
+    with pytest.warns(RuntimeWarning, match="computes wrongly"):
         rows_of_case.sum_over_rows(KNOWN, np.zeros((1, 5)))
 
 

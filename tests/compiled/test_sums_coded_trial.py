@@ -120,7 +120,7 @@ KNOWN = RowSum(LogisticLoss(), GroupBound((1,) * 6, (1.0,) * 6), 0.0, 1)
 def test_a_kernel_that_adds_up_wrongly_is_not_used(monkeypatch, compiled, untried, mistake):
     """It is tried on made-up codes before its first sum, and NumPy makes the sums instead, with a warning."""
     monkeypatch.setattr(trials, "kernel", lambda: _Wrong(compiled, mistake))
-    with pytest.warns(RuntimeWarning, match=r"adds up wrongly .* so certified gradients of coded rows are summed by NumPy"):
+    with pytest.warns(RuntimeWarning, match=r"computes wrongly .* so certified gradients of coded rows are made by NumPy"):
         assert by_kernel(KNOWN, 1, 64) is None
 
 

@@ -341,7 +341,7 @@ def test_a_kernel_that_adds_up_wrongly_is_not_used(monkeypatch, compiled, untrie
         return arguments
 
     monkeypatch.setattr(sums, "kernel", lambda: _Wrong(compiled, changed))
-    with pytest.warns(RuntimeWarning, match="adds up wrongly"):
+    with pytest.warns(RuntimeWarning, match="computes wrongly"):
         assert with_kernel(scaled_once(KNOWN, np.ones((5, 5)))).fused is None
 
 
@@ -373,7 +373,7 @@ def test_whether_the_kernel_is_tried_depends_on_no_row(monkeypatch, untried, siz
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         source.for_many_passes(RowSum(LogisticLoss(), BallBound(1.0), 0.0, 1))
-    with pytest.warns(RuntimeWarning, match="adds up wrongly"):
+    with pytest.warns(RuntimeWarning, match="computes wrongly"):
         source.for_many_passes(KNOWN)
 
 

@@ -14,7 +14,7 @@ def test_a_kernel_that_is_right_is_given(compiled):
 
 
 def test_another_is_not_and_a_warning_says_so(compiled):
-    with pytest.warns(RuntimeWarning, match=r"so sums are summed by NumPy.*CONFIDE_COMPILED=0"):
+    with pytest.warns(RuntimeWarning, match=r"so sums are made by NumPy.*CONFIDE_COMPILED=0"):
         assert tried(lambda module: False, "sums", None) is None
 
 

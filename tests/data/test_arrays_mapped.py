@@ -59,8 +59,8 @@ def test_a_fit_makes_the_features_of_each_row_once(monkeypatch, n_threads):
     """Sums agree to the bit with those over rows that are made in each pass, also where a pass begins in the middle."""
     monkeypatch.setattr("confide.data.arrays._FEWEST_ROWS", 16)
     monkeypatch.setattr("confide.data.arrays._BLOCK_BYTES", 2**13)
-    made, transform = [], CurvesAndFeatures.transform
-    monkeypatch.setattr(CurvesAndFeatures, "transform", lambda self, rows: made.append(len(rows)) or transform(self, rows))
+    made, write = [], CurvesAndFeatures.write
+    monkeypatch.setattr(CurvesAndFeatures, "write", lambda self, rows, to: made.append(len(rows)) or write(self, rows, to))
     (source, row_sum), (again, _) = of_a_fit(3000), of_a_fit(3000, keeps=False)
     source = MemorySource(source.blocks, source.labels, n_threads=n_threads)
     np.testing.assert_array_equal(source.blocks.block(50, 90), again.blocks.block(50, 90))

@@ -229,8 +229,8 @@ def test_the_radius_has_the_margin_of_the_proof(d, margin):
             moved = bound.clip(form)
             entry = (moved if form is rows else moved.dense())[0, -1]
             assert entry == pytest.approx(expected, rel=2.0**-51, abs=0.0)
-    assert bound._factors(np.array([radius * radius, np.nan]))[0] == 2.0
-    assert bound._factors(np.array([4.0 * radius * radius]))[0] == 1.0
+    assert bound.factors(np.array([radius * radius, np.nan]))[0] == 2.0
+    assert bound.factors(np.array([4.0 * radius * radius]))[0] == 1.0
 
 
 def test_the_ranges_of_centres_and_radii_have_both_their_ends():

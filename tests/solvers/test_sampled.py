@@ -238,8 +238,8 @@ def over_made_rows(n_features=300, joint=False, keeps=False):
 def test_over_rows_that_are_made_anew_few_passes_make_them_again(monkeypatch):
     """The rows are made once, and steps are taken over what is kept; the last gradient is the exact one."""
     objective, made = over_made_rows(), []
-    transform = CurvesAndFeatures.transform
-    monkeypatch.setattr(CurvesAndFeatures, "transform", lambda self, rows: made.append(len(rows)) or transform(self, rows))
+    write = CurvesAndFeatures.write
+    monkeypatch.setattr(CurvesAndFeatures, "write", lambda self, rows, to: made.append(len(rows)) or write(self, rows, to))
     solution = solved_over_made_rows(objective, np.zeros((1, 304)), 1e-6)
     assert sum(made) <= 5 * 6000 + 4000
     norm = np.linalg.norm(objective.replaced().gradients(solution.weights))
@@ -254,8 +254,8 @@ def test_rows_that_are_kept_are_made_once_for_all_steps(monkeypatch, centre):
     if centre:
         objective = objective.replaced(row_bound=Centred(BallBound(1.5), (0.02,) * 303, 1.0))
     objective = objective.lent()
-    transform, evaluate = CurvesAndFeatures.transform, CheapObjective.evaluate
-    monkeypatch.setattr(CurvesAndFeatures, "transform", lambda self, rows: made.append(len(rows)) or transform(self, rows))
+    write, evaluate = CurvesAndFeatures.write, CheapObjective.evaluate
+    monkeypatch.setattr(CurvesAndFeatures, "write", lambda self, rows, to: made.append(len(rows)) or write(self, rows, to))
 
     def noted(self, weights, order):
         passes.extend([self.source.blocks] * (self.source.n_rows == 6000))

@@ -1,4 +1,4 @@
-/* Gradients over blocks of rows in one pass: the compiled module `_kernel`, which confide.compiled loads if it was built.
+/* Gradients over blocks of rows in one pass, and random features: the compiled module `_kernel`, which confide.compiled loads if it was built.
 
    Solvers use it for their first steps. `clipped_sums` and `coded_sums` make the gradients on which certificates rest, and
    `scaled_sums` makes sums that are released with noise: privacy/proofs/certificate.md and gradient.md, section 4 of each. Every size,
@@ -112,6 +112,9 @@ static double dense_number(const struct dense *given, const char *row, ptrdiff_t
     return exact;
 }
 
+/* Beyond this size an angle is left to the C library: its number of quarter turns times a part of half pi is not exact. */
+#define MOST_TURNED 524288.0
+
 /* Vectors of GCC and Clang: the same code for every processor. */
 #define INLINE inline __attribute__((always_inline))
 typedef double vec __attribute__((vector_size(32)));
@@ -206,6 +209,18 @@ static void scaled_pass(const struct job *job, const struct dense *given, const 
     }
 #endif
     scaled_pass_plain(job, given, scaled);
+}
+
+static void turned_rows(ptrdiff_t n, ptrdiff_t d, const double *angles, double scale, char *out, ptrdiff_t stride, ptrdiff_t size,
+                        int plain)
+{
+#ifdef HAS_AVX2
+    if (!plain && has_avx2()) {
+        turned_rows_avx2(n, d, angles, scale, out, stride, size);
+        return;
+    }
+#endif
+    turned_rows_plain(n, d, angles, scale, out, stride, size);
 }
 
 static void bent_pass(const struct job *job, const struct dense *given, int constant, double *out, int plain)
@@ -614,6 +629,42 @@ static PyObject *scaled_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
     Py_RETURN_NONE;
 }
 
+PyDoc_STRVAR(turned_doc,
+             "turned(angles, scale, out, plain)\n\n"
+             "Writes the cosines of angles (n, d), times a scale, to out[:, :d], and their sines to out[:, d:], which are doubles or\n"
+             "floats. An angle alone decides its numbers, whatever stands beside it.");
+
+static PyObject *turned(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *given, *out;
+    Py_buffer angles, made;
+    double scale;
+    int plain;
+    if (!PyArg_ParseTuple(arguments, "OdOp", &given, &scale, &out, &plain))
+        return NULL;
+    if (PyObject_GetBuffer(given, &angles, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) < 0)
+        return NULL;
+    if (PyObject_GetBuffer(out, &made, PyBUF_FORMAT | PyBUF_STRIDES | PyBUF_WRITABLE) < 0) {
+        PyBuffer_Release(&angles);
+        return NULL;
+    }
+    const char *format = made.format ? made.format : "B";
+    const int sound = angles.ndim == 2 && made.ndim == 2 && angles.format && !strcmp(angles.format, "d") &&
+                      (!strcmp(format, "d") || !strcmp(format, "f")) && made.shape[0] == angles.shape[0] &&
+                      made.shape[1] == 2 * angles.shape[1] && made.strides[1] == made.itemsize;
+    if (sound) {
+        Py_BEGIN_ALLOW_THREADS
+        turned_rows(angles.shape[0], angles.shape[1], angles.buf, scale, made.buf, made.strides[0], made.itemsize, plain);
+        Py_END_ALLOW_THREADS
+    } else
+        PyErr_SetString(PyExc_ValueError, "the kernel needs a matrix of angles, and one of twice as many numbers in a row.");
+    PyBuffer_Release(&made);
+    PyBuffer_Release(&angles);
+    if (!sound)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
 /* One column of coded rows from (kind, codes, start, bins, indicator, low, step, high, middle, values, linked). */
 static int read_column(struct held *held, struct column *column, PyObject *given, Py_ssize_t n, Py_ssize_t d)
 {
@@ -709,12 +760,13 @@ static PyMethodDef methods[] = {
     {"clipped_sums", clipped_sums, METH_VARARGS, clipped_sums_doc},
     {"scaled_sums", scaled_sums, METH_VARARGS, scaled_sums_doc},
     {"coded_sums", coded_sums, METH_VARARGS, coded_sums_doc},
+    {"turned", turned, METH_VARARGS, turned_doc},
     {"processor", processor, METH_NOARGS, "processor()\n\nWhich instructions are used: AVX2, or plain for those that every processor has."},
     {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "_kernel", "Gradients over blocks of rows in one pass.", 0, methods, NULL, NULL, NULL, NULL,
+    PyModuleDef_HEAD_INIT, "_kernel", "Gradients over blocks of rows in one pass, and random features.", 0, methods, NULL, NULL, NULL, NULL,
 };
 
 PyMODINIT_FUNC PyInit__kernel(void)

@@ -2,7 +2,7 @@
 
 It is built from `kernel.c` when confide is installed where there is a C compiler. Without it everything works, with NumPy
 alone. The environment variable CONFIDE_COMPILED=0 switches it off, and CONFIDE_COMPILED=plain makes it use instructions that
-every processor has. Solvers take their first steps with it. Two kinds of its sums are trusted, and proved: gradients that
+every processor has. Solvers take their first steps with it, and random features are made with it. Two kinds of its sums are trusted, and proved: gradients that
 certificates look at, over arrays and codes (`confide.compiled.sums`), and gradients that are released with noise
 (`confide.compiled.sums`).
 """
@@ -53,6 +53,12 @@ class Kernel(Protocol):
     Rows that are codes of columns, as `StoredCodes` describes them, summed up block by block. False where a row lacks a
     level in a linked category. Then the sums are not those of rows within their bounds. `products` is as in `dense_sums`,
     for at most `MOST_CODED_BENT` columns, of which at most `MOST_LINES` are lines.
+    """
+
+    turned: Callable[..., None]
+    """(angles, scale, out, plain)
+
+    Writes the cosines of angles (n, d), times a scale, to `out` (n, 2 d), float64 or float32, and their sines beside them.
     """
 
     def processor(self) -> str:

@@ -168,6 +168,68 @@ static TARGET const double *NAME(shorten)(double radius, double farthest, int n,
     return squares;
 }
 
+/* ---- Random features ---- */
+
+/* Cosines and sines of n angles, a multiple of 4, times a scale. The same instructions for each angle, wherever it stands. */
+static TARGET void NAME(turned)(int n, const double *angles, double scale, double *cosines, double *sines)
+{
+    /* An angle less the nearest multiple of half pi, which is given in three parts: products with the first two are exact. Then
+       the polynomials of fdlibm, k_sin.c and k_cos.c. */
+    const vec magic = SPLAT(6755399441055744.0), most = SPLAT(MOST_TURNED), one = SPLAT(1.0), half = SPLAT(0.5);
+    const ints low = {1, 1, 1, 1}, second = {2, 2, 2, 2};
+    ints near = {-1, -1, -1, -1};
+    for (int i = 0; i < n; i += 4) {
+        const vec x = LOAD(angles + i);
+        near &= (ints)(x <= most) & (ints)(x >= -most);
+        const vec shifted = x * SPLAT(6.36619772367581382433e-01) + magic, whole = shifted - magic;
+        vec r = x - whole * SPLAT(1.57079632673412561417e+00);
+        r = r - whole * SPLAT(6.07710050630396597660e-11);
+        r = r - whole * SPLAT(2.02226624879595063154e-21);
+        const vec z = r * r, w = z * z, h = half * z, rest = one - h;
+        const vec sine = r + r * z * (SPLAT(-1.66666666666666324348e-01) + z * (SPLAT(8.33333333332248946124e-03) +
+            z * (SPLAT(-1.98412698298579493134e-04) + z * (SPLAT(2.75573137070700676789e-06) +
+            z * (SPLAT(-2.50507602534068634195e-08) + z * SPLAT(1.58969099521155010221e-10))))));
+        const vec cosine = rest + (((one - rest) - h) + w * (SPLAT(4.16666666666666019037e-02) +
+            z * (SPLAT(-1.38888888888741095749e-03) + z * (SPLAT(2.48015872894767294178e-05) +
+            z * (SPLAT(-2.75573143513906633035e-07) + z * (SPLAT(2.08757232129817482790e-09) +
+            z * SPLAT(-1.13596475577881948265e-11)))))));
+        /* The low bits of `shifted` are the number of quarter turns. */
+        const ints turns = (ints)shifted, odd = (turns & low) == low;
+        const ints minus = ((turns + low) & second) << 62, beside = (turns & second) << 62;
+        STORE(cosines + i, (vec)((ints)SELECT(odd, sine, cosine) ^ minus) * SPLAT(scale));
+        STORE(sines + i, (vec)((ints)SELECT(odd, cosine, sine) ^ beside) * SPLAT(scale));
+    }
+    if (near[0] & near[1] & near[2] & near[3])
+        return;
+    for (int i = 0; i < n; i++)
+        if (!(angles[i] <= MOST_TURNED && angles[i] >= -MOST_TURNED)) {
+            cosines[i] = cos(angles[i]) * scale;
+            sines[i] = sin(angles[i]) * scale;
+        }
+}
+
+/* The cosines and then the sines of d angles of each of n rows, times a scale, written to rows of 2 d numbers of some size. */
+static TARGET void NAME(turned_rows)(ptrdiff_t n, ptrdiff_t d, const double *angles, double scale, char *out, ptrdiff_t stride,
+                                     ptrdiff_t size)
+{
+    double own[CHUNK], found[2][CHUNK];
+    float rounded[CHUNK];
+    for (ptrdiff_t r = 0; r < n; r++)
+        for (ptrdiff_t first = 0; first < d; first += CHUNK) {
+            const int some = d - first < CHUNK ? (int)(d - first) : CHUNK, padded = (some + 3) & ~3;
+            memcpy(own, angles + r * d + first, some * sizeof(double));
+            for (int i = some; i < padded; i++)
+                own[i] = 0.0;
+            NAME(turned)(padded, own, scale, found[0], found[1]);
+            for (int k = 0; k < 2; k++) {
+                char *to = out + r * stride + (k * d + first) * size;
+                for (int i = 0; size == 4 && i < padded; i++)
+                    rounded[i] = (float)found[k][i];
+                memcpy(to, size == 4 ? (void *)rounded : found[k], some * size);
+            }
+        }
+}
+
 /* ---- Dense rows, each row in one piece ---- */
 
 static INLINE TARGET vec NAME(numbers)(const char *at, int single)

@@ -63,8 +63,7 @@ class StoredArray:
     @property
     def shape(self) -> tuple[int, int]:
         """Number of rows and of columns."""
-        n_rows, n_features = self.rows.shape
-        return int(n_rows), int(n_features)
+        return int(self.rows.shape[0]), int(self.rows.shape[1])
 
     @property
     def n_numbers(self) -> int:

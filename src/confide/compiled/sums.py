@@ -52,20 +52,20 @@ CERTIFIED_LOSSES = (LogisticLoss, LogisticHinge, HuberHinge, SmoothHinge)
 
 @cache
 def tried(is_right: Callable[[Kernel], bool], what: str, _environment: str | None) -> Kernel | None:
-    """The compiled module if it passes a trial; otherwise None, with a warning that NumPy makes these sums (`what`).
+    """The compiled module if it passes a trial; otherwise None, with a warning that NumPy makes these numbers (`what`).
 
     It is tried once for each environment, and nobody's rows are looked at.
     """
     module = kernel()
-    # Whoever calls may have made warnings of NumPy errors.
-    with np.errstate(all="ignore"):
+    # Whoever calls may have made warnings of NumPy errors. A module built from another source may fail in any way.
+    with np.errstate(all="ignore"), suppress(Exception):
         if module is None or is_right(module):
             return module
     # The budget may be charged already, so nothing may fail here, not even where warnings are errors.
     with suppress(RuntimeWarning):
         warnings.warn(
-            f"The compiled kernel adds up wrongly on this machine, or was built from another version of its source, so "
-            f"{what} are summed by NumPy. Build it again, perhaps with another compiler, or switch it off with "
+            f"The compiled kernel computes wrongly on this machine, or was built from another version of its source, so "
+            f"{what} are made by NumPy. Build it again, perhaps with another compiler, or switch it off with "
             f"CONFIDE_COMPILED=0.",
             RuntimeWarning,
             stacklevel=2,
@@ -80,11 +80,27 @@ def _agree(row_sum: RowSum, expected: Any, by_kernel: BlockwiseSum, rows: Any, *
     """
     first, second = (row_sum.start(1, expected.shape[1]) for _ in range(2))
     row_sum.add_block(first, expected, *beside)
-    try:
-        by_kernel.add_block(second, rows, *beside)
-    except Exception:  # noqa: BLE001 - a module built from another source may fail in any way
-        return False
+    by_kernel.add_block(second, rows, *beside)
     return bool(np.abs(first.gradient - second.gradient).max() <= 1e-14 * expected.shape[0])
+
+
+def kernel_of_angles() -> Kernel | None:
+    """The kernel if it makes cosines and sines right."""
+    return tried(_turns, "random features", os.environ.get("CONFIDE_COMPILED"))
+
+
+def _turns(module: Kernel) -> bool:
+    """Whether cosines and sines are those of NumPy, in either precision, and those of an angle alone, wherever it stands."""
+    angles = (np.arange(-301.0, 301.0) ** 3 * 0.037).reshape(2, 301)
+    expected = 0.75 * np.hstack([np.cos(angles), np.sin(angles)])
+    for precision, error in ((np.float64, 4e-16), (np.float32, 5e-8)):
+        made, alone = np.zeros((2, 605), precision), np.zeros((1, 2), precision)
+        module.turned(angles, 0.75, made[:, 2:604], is_plain())
+        module.turned(angles[:1, 300:], 0.75, alone, is_plain())
+        same = np.array_equal(alone[0], made[0, 302:604:301]) and not made[:, [0, 1, 604]].any()
+        if not (same and np.abs(made[:, 2:604] - expected).max() <= error):
+            return False
+    return True
 
 
 _CODED_ROWS = (1, 37, 700)
@@ -123,10 +139,7 @@ def _tells_of_no_level(module: Kernel, codes: StoredCodes, labels: Any) -> bool:
         lacking = codes.codes[place].copy()
         lacking[row] = -1
         without = replace(codes, codes=(*codes.codes[:place], lacking, *codes.codes[place + 1 :]))
-        try:
-            if without.add_blocks(np.zeros(codes.n_features + 1), module, asked, 16) is not False:
-                return False
-        except Exception:  # noqa: BLE001 - a module built from another source may fail in any way
+        if without.add_blocks(np.zeros(codes.n_features + 1), module, asked, 16) is not False:
             return False
     return True
 

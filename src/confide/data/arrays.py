@@ -697,15 +697,16 @@ class MappedBlocks(Blocks):
         object.__setattr__(self, "_kept", (np.empty(shape, np.float32), np.zeros(shape[0], bool)) if is_kept else None)
 
     def block(self, start: int, stop: int) -> Rows:
+        features: Any = self.fourier_map
         if self._kept is None:
-            return self.fourier_map.transform(dense(self.blocks.block(start, stop)))
+            return np.asarray(features.transform(dense(self.blocks.block(start, stop))))
         rows, known = self._kept
         for first in range(start, stop, self.rows_in_block):
             # As an integer of Python itself: a solver may ask for rows by objects that are another number each time.
             part = slice(first, min(first + self.rows_in_block, operator.index(stop)))
             if not known[part].all():
                 # Threads that make the same rows make the same numbers.
-                rows[part] = self.fourier_map.transform(dense(self.blocks.block(part.start, part.stop)))
+                features.write(dense(self.blocks.block(part.start, part.stop)), rows[part])
                 known[part] = True
         return rows[start:stop]
 

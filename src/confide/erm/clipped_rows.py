@@ -59,8 +59,7 @@ class ClippedRows:
     @property
     def shape(self) -> tuple[int, int]:
         """Number of rows and of columns."""
-        n_rows, n_features = self.rows.shape
-        return int(n_rows), int(n_features)
+        return int(self.rows.shape[0]), int(self.rows.shape[1])
 
     @property
     def n_bytes(self) -> int:
@@ -100,8 +99,7 @@ class ScaledRows:
     @property
     def shape(self) -> tuple[int, int]:
         """Number of rows and of columns."""
-        n_rows, n_features = self.rows.shape
-        return int(n_rows), int(n_features)
+        return int(self.rows.shape[0]), int(self.rows.shape[1])
 
     def times(self, vectors: Array) -> Array:
         """(m, k): products of the rows with the columns of a matrix (d, k)."""
@@ -152,7 +150,7 @@ def scaled_once(row_sum: Any, rows: Rows) -> ClippedRows | None:
     if isinstance(bound, Centred):
         moved = rows * scales[:, None] - bound.centre
         distances = row_squares(moved)
-        shifts = bound._factors(distances)
+        shifts = bound.factors(distances)
         squares = shifts * shifts * distances
         scaled = ScaledRows(rows, (shifts * scales)[:, None], shifts[:, None], np.array(bound.centre))
     else:

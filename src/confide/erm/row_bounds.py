@@ -274,11 +274,11 @@ class Centred:
         inside = self.inner.clip(rows, scratch) if isinstance(self.inner, BallBound) else self.inner.clip(rows)
         if not isinstance(inside, np.ndarray):
             lengths = row_squares(inside) - 2.0 * _times(inside, self._centre[:, None])[:, 0] + self._centre @ self._centre
-            return CentredRows(inside, self._factors(lengths), self._centre, np.maximum(lengths, 0.0))
+            return CentredRows(inside, self.factors(lengths), self._centre, np.maximum(lengths, 0.0))
         moved = np.subtract(inside, self._centre, out=scratch)
-        return np.multiply(moved, self._factors(row_squares(moved))[:, None], out=moved)
+        return np.multiply(moved, self.factors(row_squares(moved))[:, None], out=moved)
 
-    def _factors(self, squared_lengths: Array) -> Array:
+    def factors(self, squared_lengths: Array) -> Array:
         """(m,): f s for rows of these squared distances from the centre, as they were computed."""
         # The margin covers the rounding of both ways in which distances are computed: privacy/proofs/centring.md, theorem 1.
         radius = self.radius * (1.0 - max(2.0**-40, (len(self.centre) + 8) * 2.0**-49))
@@ -321,8 +321,7 @@ class CentredRows:
     @property
     def shape(self) -> tuple[int, int]:
         """Number of rows and of columns."""
-        n_rows, n_features = self.rows.shape
-        return int(n_rows), int(n_features)
+        return int(self.rows.shape[0]), int(self.rows.shape[1])
 
     def times(self, vectors: Array) -> Array:
         """(m, k): products of the rows with the columns of a matrix (d, k)."""

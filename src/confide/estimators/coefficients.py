@@ -412,8 +412,7 @@ class CoefficientIntervals:
         evidence = self._known_evidence()
         depend = not evidence.separable
         log_odds, derivatives = link.log_odds(np.column_stack([of_class.estimates for of_class in errors]))
-        answer: Array = expit(ends_of_log_odds(errors, log_odds, derivatives, depend=depend, level=level))
-        return answer
+        return np.asarray(expit(ends_of_log_odds(errors, log_odds, derivatives, depend=depend, level=level)))
 
     @property
     @abstractmethod

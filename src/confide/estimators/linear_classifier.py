@@ -147,8 +147,7 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
 
     def _scores_at(self, probabilities: Array) -> Array:
         """The scores (n,) of two classes at which `classes_[1]` has these probabilities, as if scores were log-odds."""
-        scores: Array = logit(probabilities)
-        return scores
+        return np.asarray(logit(probabilities))
 
     def predict(self, X: Any) -> Any:
         """Predict the class of each row, (n,): the class that its score favours.

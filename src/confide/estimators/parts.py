@@ -82,14 +82,12 @@ class PartIntervals:
     @property
     def estimates(self) -> Array:
         """(n_coefficients,): estimates of the coefficients, the means over the parts."""
-        mean: Array = self.of_parts.mean(axis=0)
-        return mean
+        return np.asarray(self.of_parts.mean(axis=0))
 
     @property
     def total_error(self) -> Array:
         """(n_coefficients,): standard errors of the estimates, which contain the sampling error and the noise."""
-        error: Array = self.of_parts.std(axis=0, ddof=1) / math.sqrt(len(self.of_parts))
-        return error
+        return np.asarray(self.of_parts.std(axis=0, ddof=1) / math.sqrt(len(self.of_parts)))
 
     def conf_int(self, level: float = 0.95) -> Array:
         """Compute Student's intervals (n_coefficients, 2), each at this level by itself; `level` is between 0 and 1."""
@@ -99,8 +97,7 @@ class PartIntervals:
     def p_values(self) -> Array:
         """Compute p-values (n_coefficients,) of the null hypotheses that the population's coefficient is 0, two-sided."""
         sizes = np.abs(self.estimates) / np.maximum(self.total_error, np.finfo(float).tiny)
-        values: Array = 2.0 * stdtr(len(self.of_parts) - 1, -sizes)
-        return values
+        return np.asarray(2.0 * stdtr(len(self.of_parts) - 1, -sizes))
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """Make a pandas frame with one row for each coefficient; `level` is that of the intervals."""

@@ -118,8 +118,7 @@ def read_dates(what: str, cells: Any, form: str | None = None, refuse: bool = Tr
     elif pa.types.is_date64(kind):
         per_day = 86_400_000.0
     whole = arrow.cast(pa.int32() if pa.types.is_date32(kind) else pa.int64())
-    numbers: CellNumbers = whole.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) / per_day
-    return numbers
+    return np.asarray(whole.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) / per_day)
 
 
 def _numbers_of_distinct(
@@ -172,8 +171,7 @@ def read_levels(
     labels, positions = labels_of(what, cells, form)
     # The last entry stands for missing cells, whose position is -1.
     table = [missing if is_missing(label, levels) else levels.get(label, unknown) for label in labels] + [missing]
-    positions_of_levels: Levels = entries_at(positions, np.array(table, dtype=np.min_scalar_type(-2 - len(levels))))
-    return positions_of_levels
+    return np.asarray(entries_at(positions, np.array(table, dtype=np.min_scalar_type(-2 - len(levels)))))
 
 
 def labels_at(what: str, cells: Any) -> NDArray[Any]:

@@ -146,8 +146,7 @@ class NumberEncoding:
             stretched *= (column.n_knots + 1) / 2.0
             return stretched
         points = column.stretched(np.array(column.knots_with_bounds))
-        positions: Array = np.interp(stretched, points, np.arange(float(points.size)))
-        return positions
+        return np.asarray(np.interp(stretched, points, np.arange(float(points.size))))
 
     def write(self, codes: NDArray[Any], out: Array) -> None:
         """Fill `out`, the encoded columns of one block (size, m), from the codes of the block (m,)."""

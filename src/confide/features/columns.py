@@ -298,8 +298,7 @@ class NumberColumn:
         steps = width * shares
         if self.is_log:
             steps = np.expm1(math.log1p(width / self.doubling) * shares) * self.doubling
-        answer: Array = self.low + steps
-        return answer
+        return np.asarray(self.low + steps)
 
     @property
     def knots_with_bounds(self) -> tuple[float, ...]:

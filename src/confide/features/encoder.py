@@ -232,8 +232,7 @@ class Encoder:
 
     def levels(self, codes: Codes, name: str) -> Levels:
         """The level of each row (n,) in a column of categories; negative where a category has none."""
-        levels: Levels = codes.columns[self.schema.column_names.index(name)].astype(np.intp)
-        return levels
+        return np.asarray(codes.columns[self.schema.column_names.index(name)].astype(np.intp))
 
     def without(self, codes: Codes, name: str, schema: Schema) -> Codes:
         """The codes of the same rows without a column, as they are for `schema`, which lacks that column."""

@@ -40,8 +40,11 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from confide.array_types import Array, Rows
+from confide.compiled.loading import is_plain
+from confide.compiled.sums import kernel_of_angles
 from confide.erm.group_bounds import GroupBound
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound, RowBound
+from confide.erm.row_sums import scratch
 from confide.errors import (
     InputError,
     ParameterError,
@@ -213,31 +216,38 @@ class FourierMap:
             If rows do not have n_inputs columns.
         """
         rows = np.asarray(rows)
+        mapped = np.empty((*rows.shape[:1], self.n_features))
+        self.write(rows, mapped)
+        return mapped
+
+    def write(self, rows: Rows, mapped: NDArray[np.floating], factor: float = 1.0) -> None:
+        """Write the mapped rows, times a factor, to an array (m, n_features) of float64 or float32; see `transform`."""
         if rows.ndim != 2 or rows.shape[1] != self.n_inputs:
             raise InputError(f"the map takes rows of {self.n_inputs} columns; give a two-dimensional array of that width.")
-        mapped = np.empty((rows.shape[0], self.n_features))
         # One block at a time, so that it stays in the cache. No warnings, because they would depend on data.
         with np.errstate(all="ignore"):
             step = max(1, _NUMBERS_IN_BLOCK // self.n_features)
-            for start in range(0, rows.shape[0], step):
+            for start in range(0, len(rows), step):
                 block = slice(start, start + step)
-                self._fill(mapped[block], rows[block].astype(np.float64))
-        return mapped
+                self._fill(mapped[block], rows[block].astype(np.float64), factor)
 
-    def _fill(self, mapped: Array, rows: Array) -> None:
-        scale = _norm(self.n_features) / math.sqrt(self.n_features // 2)
+    def _fill(self, mapped: NDArray[np.floating], rows: Array, factor: float) -> None:
+        scale = factor * (_norm(self.n_features) / math.sqrt(self.n_features // 2))
         bits = 53 - _FREQUENCY_BITS - (self.n_inputs - 1).bit_length()
         rows = on_grid(np.clip(rows, -_LARGEST_ENTRY, _LARGEST_ENTRY, out=rows), bits)
+        angles, module = scratch((len(rows), self.n_features // 2), "angles"), kernel_of_angles()
+        if module is not None:
+            np.matmul(rows, self.frequencies.T, out=angles)  # without rounding error
+            module.turned(angles, scale, mapped, is_plain())
+            return
         cosines, sines = np.hsplit(mapped, 2)
         # With t the tangent of half an angle and w = 2 / (1 + t^2), the cosine of the angle is w - 1 and its sine is t w.
         # This needs one function instead of two, and the squares add up to 1 whatever the error of t is.
-        np.matmul(rows, 0.5 * self.frequencies.T, out=sines)  # half the angles, without rounding error
-        np.tan(sines, out=sines)
-        np.multiply(sines, sines, out=cosines)
-        cosines += 1.0
-        np.divide(2.0 * scale, cosines, out=cosines)
-        sines *= cosines
-        cosines -= scale
+        np.matmul(0.5 * rows, self.frequencies.T, out=angles)  # half the angles, without rounding error
+        np.tan(angles, out=angles)
+        weights = np.divide(2.0 * scale, 1.0 + angles * angles)
+        np.multiply(angles, weights, out=sines, casting="same_kind")
+        np.subtract(weights, scale, out=cosines, casting="same_kind")
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able form, read by `from_dict`. It holds the seed and not the frequencies."""
@@ -409,11 +419,15 @@ class CurvesAndFeatures:
         InputError
             If rows do not have n_inputs columns.
         """
-        features = self.features.transform(rows)
-        mapped = np.empty((features.shape[0], self.n_features), np.float32)
-        np.multiply(features, self.feature_norm, out=mapped[:, self.n_inputs :], casting="same_kind")
-        np.clip(rows, -_LARGEST_NORM, _LARGEST_NORM, out=mapped[:, : self.n_inputs], casting="same_kind")
+        rows = np.asarray(rows)
+        mapped = np.empty((*rows.shape[:1], self.n_features), np.float32)
+        self.write(rows, mapped)
         return mapped
+
+    def write(self, rows: Rows, mapped: NDArray[np.float32]) -> None:
+        """Write what `transform` returns to an array of that shape and type."""
+        self.features.write(rows, mapped[:, self.n_inputs :], self.feature_norm)
+        np.clip(rows, -_LARGEST_NORM, _LARGEST_NORM, out=mapped[:, : self.n_inputs], casting="same_kind")
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able form, read by `from_dict`."""

@@ -403,8 +403,7 @@ def part_levels(column: CategoryColumn, cells: Any, missing: int, refuse: bool =
     """The level (n,) of a part of a date, `missing` where there is no date."""
     days = read_dates(f'column "{column.raw_name}"', cells, column.format, refuse)
     parts = part_of(np.where(np.isin(days, column.missing_codes), np.nan, days), str(column.part))
-    levels: Levels = np.where(np.isnan(parts), missing, parts).astype(np.int8)
-    return levels
+    return np.asarray(np.where(np.isnan(parts), missing, parts).astype(np.int8))
 
 
 def _levels(column: CategoryColumn, cells: Any, refuse: bool) -> tuple[Levels, bool]:

@@ -443,8 +443,7 @@ class Uncertainty:
     def probability_within(self, distances: Array) -> Array:
         """(D,): for each coefficient, the probability that its error is at most this distance."""
         if self.privacy_errors.shape[0] == 0:
-            gaussian: Array = 2.0 * ndtr(distances / self.sampling_error) - 1.0
-            return gaussian
+            return np.asarray(2.0 * ndtr(distances / self.sampling_error) - 1.0)
         # The noise is symmetric, so one size represents both signs.
         upper = ndtr((distances - self._slices) / self.sampling_error)
         lower = ndtr((-distances - self._slices) / self.sampling_error)

@@ -230,8 +230,7 @@ class ShownClass:
         """
         if values.ndim == 1:
             return self.sign * values
-        answer: Array = values.max(axis=1) if self.position is None else values[:, self.position]
-        return answer
+        return np.asarray(values.max(axis=1) if self.position is None else values[:, self.position])
 
     def ends_of_rows(self, ends: Array, values: Array) -> Array:
         """(n, 2): the interval that belongs to what `of_rows` gives, from those of the model.
@@ -245,8 +244,7 @@ class ShownClass:
             return np.asarray(np.take_along_axis(ends, values.argmax(axis=1)[:, None, None], axis=1)[:, 0])
         if self.position == 1:
             return ends
-        turned: Array = (-ends if values.ndim == 1 else 1.0 - ends)[:, ::-1]
-        return turned
+        return np.asarray((-ends if values.ndim == 1 else 1.0 - ends)[:, ::-1])
 
     def __str__(self) -> str:
         if self.position is None:

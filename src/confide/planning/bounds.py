@@ -477,8 +477,7 @@ def _squared_cosine_beyond(square: Array, dimension: int, power: int) -> Array:
     if dimension == 1:
         return np.asarray(square < 1.0, dtype=float)
     share = 1.0 if power == 0 else 1.0 / dimension
-    beyond: Array = share * special.betaincc(0.5 + power, 0.5 * (dimension - 1), np.minimum(1.0, square))
-    return beyond
+    return np.asarray(share * special.betaincc(0.5 + power, 0.5 * (dimension - 1), np.minimum(1.0, square)))
 
 
 def _least(excess_chance: Callable[[float], float], low: float, high: float) -> float:

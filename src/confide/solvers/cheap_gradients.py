@@ -21,11 +21,11 @@ from confide.compiled.gradient_sums import CompiledSum, code_of
 from confide.compiled.loading import kernel
 from confide.compiled.stored_rows import StoredArray, StoredRows
 from confide.data.arrays import ArrayBlocks, KeptBlocks, MemorySource, StoredBlocks, rows_in_block
-from confide.erm.clipped_rows import MANY_SCORES, ScaledRows, scaled_once
+from confide.erm.clipped_rows import MANY_SCORES, ScaledRows
 from confide.erm.coded_rows import CodedRows, dense
 from confide.erm.losses import Loss
 from confide.erm.objective import HasGradients, Objectives
-from confide.erm.row_bounds import LONG_ROW, BallBound, RowBound, is_centred, row_products, row_squares
+from confide.erm.row_bounds import LONG_ROW, BallBound, RowBound, before_moving, is_centred, row_products, row_squares
 from confide.erm.row_sums import RowSum, Totals, mirrored, product, scratch
 from confide.erm.source import SummableRows
 from confide.errors import ParameterError
@@ -177,10 +177,8 @@ class ApproximateSum:
         """Add the gradients of one block of rows (m, d) to the totals in place."""
         n_features, rows = rows.shape[1], dense(rows)
         rows = rows if type(rows) is ScaledRows else _in_precision(rows, self.precision)
-        targets: Any = labels
-        factors = None
-        if labels.ndim == 2:
-            targets, factors = _without_factors(labels, self.precision)
+        known: Any = labels
+        targets, factors = _without_factors(known, self.precision) if known.ndim == 2 else (known, None)
         directions = weights[:, :n_features].astype(self.precision)
         long = LONG_ROW if self.precision == np.float64 else _LONG_SINGLE_ROW
         if len(weights) == 1 and n_features >= long and isinstance(rows, np.ndarray) and rows.flags.c_contiguous:
@@ -311,13 +309,21 @@ def made_once(objective: Objectives) -> CheapObjective | None:
 
 def _with_scales(objective: Objectives, source: MemorySource) -> CheapObjective | None:
     """The objectives over rows that their source keeps in single precision: they are clipped when they are used."""
-    row_sum = RowSum(objective.loss, objective.row_bound, objective.intercept, 1, objective.largest_weight)
+    bound: Any = objective.row_bound
+    if (ball := _ball(before_moving(bound))) is None:
+        return None
     whole: Any = _in_long_blocks(replace(source, blocks=ArrayBlocks(source.blocks.block(0, source.n_rows))))
-    made: list[Any] = []
+    centre: Any = np.array(bound.centre, np.float32) if is_centred(bound) else None
+    made, shifts = list[Any](), None
     for block, _, _ in whole.counted_blocks():
-        if (scaled := scaled_once(row_sum, np.array(block, np.float64))) is None:
-            return None
-        made.append(replace(scaled.rows, rows=block, scales=scaled.rows.scales.astype(np.float32)))
+        squares = row_squares(block)[:, None]
+        with np.errstate(divide="ignore"):
+            scales = np.minimum(1.0, ball.norm / np.sqrt(squares))
+        if centre is not None:
+            moved = scales * (scales * squares - 2.0 * row_products(block, centre)[:, None]) + centre @ centre
+            shifts = bound.factors(moved).astype(np.float32)
+            scales = scales * shifts
+        made.append(ScaledRows(block, scales, shifts, centre))
     return approximate(objective, replace(whole, blocks=KeptBlocks(whole.blocks, tuple(made))), np.float32)
 
 

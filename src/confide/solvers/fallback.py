@@ -136,8 +136,7 @@ class InSpanOfRows:
         basis = np.linalg.qr(np.concatenate([rows, linear]).T)[0]
 
         def within(weights: Weights) -> Weights:
-            in_full: Weights = (weights.reshape(-1, width) @ basis).reshape(len(start), -1)
-            return in_full
+            return np.asarray((weights.reshape(-1, width) @ basis).reshape(len(start), -1))
 
         few = MemorySource(ArrayBlocks(rows @ basis), source.labels, source.row_weights, source.n_threads)
         # The rows are clipped and have their intercept already.

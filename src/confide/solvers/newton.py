@@ -139,8 +139,7 @@ class BestPoints:
 
     def near_floor(self, which: Indices) -> NDArray[np.bool_]:
         """Whether rounding is no longer small beside the gradient of each of these problems."""
-        near: NDArray[np.bool_] = self.least[which] <= _NEAR_FLOOR * self.largest[which]
-        return near
+        return np.asarray(self.least[which] <= _NEAR_FLOOR * self.largest[which])
 
     def unfinished(self) -> Indices:
         """The problems that are worth another step."""

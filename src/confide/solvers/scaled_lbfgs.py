@@ -274,5 +274,4 @@ def _column_scales(objective: Objectives, part: SampledRows, width: int) -> Arra
     bend = objective.largest_weight * objective.loss.constants.smoothness * objective.source.n_rows / part.n_rows
     curvatures = np.full((n_outputs, width // n_outputs), bend * part.n_rows * objective.intercept**2)
     curvatures[:, :n_features] = bend * squares
-    scales: Array = 1.0 / (curvatures.ravel() + objective.ridges)
-    return scales
+    return np.asarray(1.0 / (curvatures.ravel() + objective.ridges))

@@ -38,8 +38,7 @@ def ridge_weights(products: Array, targets: Array, l2: float, prior: Array | Non
     values, vectors = np.linalg.eigh(products)
     # An eigenvalue has about this error. Without it here, a tiny ridge would magnify the error of an eigenvalue near 0.
     rounding = 2.0**-52 * len(values) * np.abs(values).max()
-    weights: Array = vectors @ ((vectors.T @ targets) / (np.maximum(values, 0.0) + (l2 + rounding)))
-    return weights
+    return np.asarray(vectors @ ((vectors.T @ targets) / (np.maximum(values, 0.0) + (l2 + rounding))))
 
 
 # Least squares with an l1 penalty, from noisy sums over rows. It is made of what was released, so it costs nothing.
