@@ -2,9 +2,9 @@
 
 It is built from `kernel.c` when confide is installed where there is a C compiler. Without it everything works, with NumPy
 alone. The environment variable CONFIDE_COMPILED=0 switches it off, and CONFIDE_COMPILED=plain makes it use instructions that
-every processor has. Solvers take their first steps with it, and random features are made with it. Two kinds of its sums are trusted, and proved: gradients that
-certificates look at, over arrays and codes (`confide.compiled.sums`), and gradients that are released with noise
-(`confide.compiled.sums`).
+every processor has. Solvers take their first steps with it, and random features are made with it. Two kinds of its sums are
+trusted, and proved: gradients that certificates look at, over arrays and codes, and gradients that are released with noise
+(both in `confide.compiled.sums`).
 """
 
 from __future__ import annotations
