@@ -315,8 +315,6 @@ passes with two rows for each weight, and 74 without more ridge."""
 _CLOSE_ON_MADE_ROWS, _MOST_STEPS_ON_MADE_ROWS, _PAIRS_ON_MADE_ROWS = 0.03, 200, 30
 """How closely the minimiser over the sample is found, where the metric is that of its Hessian, as a share of the gradient
 norm at the start; the most steps, and the pairs that are kept."""
-_NUMBERS_AT_ONCE = 2**24
-"""The Hessian is made of so many numbers of the sample at a time, 64 MiB."""
 _ROWS_WITH_ERRORS = 500
 """The error of single precision is measured on so many rows."""
 _MOST_WEIGHTS_OF_MADE_ROWS = 4000
@@ -340,7 +338,7 @@ def solved_over_made_rows(objective: Objectives, start: Weights, tolerance: floa
     at = steps.solve_in_metric(near, start, 0.0, 1.0 / _largest_curvature(near, start)).weights
     # In one block, if it is not large: the sum of several would be read and written as often.
     sampled: Any = near.source
-    whole = replace(sampled.blocks, rows_in_block=max(1, min(near.source.n_rows, _NUMBERS_AT_ONCE // width)))
+    whole = replace(sampled.blocks, rows_in_block=max(1, min(near.source.n_rows, _SMALL_SAMPLE // width)))
     hessian = replace(near, source=replace(sampled, blocks=whole)).evaluate(at, order=2).hessian[0]
     np.einsum("dd->d", hessian)[...] += _MORE_RIDGE * width / exact.source.n_rows * exact.ridges
     if (metric := Metric.of(hessian)) is None:
