@@ -72,7 +72,6 @@ NOT_BY_A_COMMAND = {
     "planning/bounds.py": "no command bounds the risk of kernels",
     "features/columns.py": "a schema in a file has names and descriptions",
     "features/fourier.py": "made by the library",
-    "models/onnx.py": "no command exports",
     "report/contents.py": "commands load models",
     "report/writing.py": "commands have a list of formats",
     "intake/arrays.py": "commands read files; rows of files have no weights",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import confide
 from confide.estimators.logistic import LogisticRegression
@@ -153,3 +154,26 @@ def test_predict_adds_intervals_of_the_class_that_is_shown(tmp_path):
     wrong = ("predict", tmp_path / "model.json", tmp_path / "rows.csv", "--interval", "1", "--out", tmp_path / "more.csv")
     assert line_of(*wrong, code=2).startswith("error: --interval must be a number strictly between 0 and 1")
     assert "set --intervals" in line_of(*asked, tmp_path / "scored.csv", code=2)
+
+
+def test_export_writes_the_model_for_other_programs(folder):
+    """By the ending of the file; the query and the program predict what `confide predict` does. Nothing is overwritten."""
+    fit()
+    run("predict", "model.json", "people.csv", "--out", "scored.csv")
+    wanted = [float(row["probability"]) for row in read_rows(Path("scored.csv"))]
+    model = confide.load("model.json")
+    assert (
+        run("export", "model.json", "--out", "s.sql", "--table", "a.people", "--dialect", "duckdb").stdout
+        == "Wrote s.sql.\n"
+    )
+    assert Path("s.sql").read_text(encoding="utf-8") == model.to_sql("a.people", "duckdb")
+    run("export", "model.json", "--out", "s.py")
+    names = {"__name__": "s"}
+    exec(Path("s.py").read_text(encoding="utf-8"), names)  # noqa: S102 - the file that is tested
+    assert [names["predict"](row)["probability"] for row in rows_of()] == pytest.approx(wanted, rel=1e-12)
+    assert "exists already" in refused("export", "model.json", "--out", "s.sql")
+    assert 'must end in ".sql", ".py", ".onnx"' in refused("export", "model.json", "--out", "s.txt")
+    fit("--epsilon", "inf", "--force", code=3)
+    assert (
+        "NOT PRIVATE" in run("export", "model.json", "--out", "s.sql", "--force", code=3).stdout + Path("s.sql").read_text()
+    )

@@ -13,11 +13,13 @@ import traceback
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import confide
 from confide.intake.rows import open_rows
 from tests.data.tables import SCHEMA, made_up
+from tests.models.test_exports_formulas import STRANGE, check, expected, strange_rows
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: make test EXTRAS=spark")
 pytestmark = [
@@ -217,3 +219,13 @@ def test_tasks_that_are_repeated_count_once(parts, tmp_path, monkeypatch):
         )
     assert "secret" not in "".join(traceback.format_exception(caught.value))
     assert len(ledger.entries()) == 1
+
+
+def test_a_query_predicts_in_spark_what_the_model_predicts(spark):
+    """Names and levels with quotes and backslashes, log scales, truth values and ranks among them."""
+    frame = strange_rows()
+    model = confide.LogisticRegression(2.0, schema=STRANGE).fit(frame, frame["ill"])
+    spark.createDataFrame(frame.astype(object).where(frame.notna(), None)).createOrReplaceTempView("people")
+    given = spark.sql(model.to_sql("people", "spark"))
+    found = pd.DataFrame([row.asDict() for row in given.collect()], columns=given.columns)
+    check(found, expected(model, frame), frame)

@@ -88,7 +88,7 @@ def test_all_kinds_of_rows_give_one_model(study):
     (folder / "gone.txt").rename(folder / "zip.txt")
     assert np.array_equal(loaded.predict_proba(text), model.predict_proba(table))
     assert loaded.feature_names_in_.tolist() == ["seen", "stage", "consent", "zip"]
-    with pytest.raises(ParameterError, match="to_onnx knows numbers and levels"):
+    with pytest.raises(ParameterError, match="ONNX graph knows numbers and levels"):
         model.to_onnx()
 
 

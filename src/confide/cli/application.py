@@ -25,7 +25,7 @@ from confide.cli.ledger import ledger_app
 from confide.cli.new import new
 from confide.cli.options import epilog_of
 from confide.cli.plan import plan, sample_size
-from confide.cli.predict import predict
+from confide.cli.predict import export, predict
 from confide.cli.report import report
 from confide.cli.run import run
 from confide.cli.search import search
@@ -134,8 +134,8 @@ def confide(
 
 
 _COMMANDS = (
-    demo, new, check, fit, predict, plan, sample_size, search, evaluate, inspect, report, verify, family, run, atoms, bounds,
-    describe, audit, ledger_app, completion,
+    demo, new, check, fit, predict, export, plan, sample_size, search, evaluate, inspect, report, verify, family, run, atoms,
+    bounds, describe, audit, ledger_app, completion,
 )  # fmt: skip
 """In the order in which help lists them."""
 

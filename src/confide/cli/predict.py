@@ -1,9 +1,10 @@
-"""`confide predict`: the rows of a table with the predictions of a model beside them."""
+"""`confide predict` and `confide export`: rows with the predictions of a model beside them, here and in other programs."""
 
 from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,7 +12,7 @@ import typer
 
 from confide.blocks import verbatim
 from confide.cli.failures import printable
-from confide.cli.options import Format, options_of_command
+from confide.cli.options import Format, exit_if_void, options_of_command
 from confide.errors import FileError, InputError, ParameterError, SchemaWarning
 
 if TYPE_CHECKING:
@@ -135,3 +136,36 @@ def _kinds_of_columns(model: PrivateLinearModel, path: Path) -> dict[str, Litera
             f"{path} was trained on an array without names of columns; use confide.load in Python, or train with a schema."
         )
     return dict.fromkeys(map(str, names), "number")
+
+
+@options_of_command("export")
+def export(
+    model_file: Path,
+    out: Path,
+    table: str = "people",
+    dialect: Literal["postgresql", "duckdb", "spark"] = "postgresql",
+    force: bool = False,
+) -> None:
+    """Write a model for programs that have no confide: a query in SQL, a file of Python, or an ONNX graph.
+
+    The ending of the file says which. A query (.sql) gives the rows of a table in a database with the columns of `confide
+    predict` beside them. A file of Python (.py) needs no library; as a program it reads CSV from standard input and writes
+    CSV. An ONNX graph (.onnx) takes encoded or raw columns, see the documentation. All are made of what was released, so
+    they cost nothing and have the guarantee of the model, which stands in them.
+    """
+    from confide.cli import output
+    from confide.estimators.loading import load
+    from confide.files import new_file
+
+    makers: dict[str, Callable[[PrivateLinearModel], bytes]] = {
+        ".sql": lambda model: model.to_sql(table, dialect).encode(),
+        ".py": lambda model: model.to_python().encode(),
+        ".onnx": lambda model: bytes(model.to_onnx().SerializeToString()),
+    }
+    output.check_path(out, (model_file,), tuple(makers), overwrite=force)
+    model = load(model_file)
+    text = makers[out.suffix.lower()](model)
+    with new_file(out, overwrite=force) as path:
+        path.write_bytes(text)
+    output.Screen().show([verbatim(f"Wrote {out}.")])
+    exit_if_void(model.guarantee_.void)

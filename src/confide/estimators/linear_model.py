@@ -51,9 +51,9 @@ from confide.intake.rows import checked_input
 from confide.intake.specification import Columns, RowSpecification
 from confide.intake.targets import Numbers, TargetKind, domain_sentence
 from confide.known_words import names_by_position, suggestion
+from confide.models.exports import onnx_model_of, python_of, sql_of
 from confide.models.files import document_of, read_model
 from confide.models.model import ReleasedModel
-from confide.models.onnx import onnx_model_of
 from confide.models.prior import Prior, declared_prior
 from confide.models.scores import LinearModel
 from confide.parameters import PARAMETERS, checked, checked_choice
@@ -630,6 +630,57 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
         Guarantee: that of the model. The graph is made of what was released.
         """
         return onnx_model_of(released_model(self), self._link)
+
+    def to_sql(self, table: str = "people", dialect: str = "postgresql") -> str:
+        """The fitted model as a query, which gives the rows of a table in a database with their predictions beside them.
+
+        Parameters
+        ----------
+        table : str, default "people"
+            The table, as its name is written in SQL: with quotes where it needs some, and with its database or schema.
+        dialect : {"postgresql", "duckdb", "spark"}, default "postgresql"
+            The dialect of SQL.
+
+        Returns
+        -------
+        str
+            A SELECT statement. It adds the columns of `confide predict`: "prediction", and for classes "probability" or
+            "score". A column is a CASE expression, so the query needs nothing but the table.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        ParameterError
+            If the dialect is unknown, the model has no schema, or it has random features.
+
+        Notes
+        -----
+        Guarantee: that of the model. The query is made of what was released.
+        """
+        return sql_of(released_model(self), self._link, table, dialect)
+
+    def to_python(self) -> str:
+        """The fitted model as a file of Python that needs neither confide nor any other library.
+
+        Returns
+        -------
+        str
+            The text of the file. As a program it reads a table of text from standard input, and writes it with the columns
+            of `confide predict`; as a module it has ``predict(row)``, for a mapping of names of columns to cells.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        ParameterError
+            If the model has no schema, or it has random features.
+
+        Notes
+        -----
+        Guarantee: that of the model. The file is made of what was released.
+        """
+        return python_of(released_model(self), self._link)
 
     def _released_labels(self) -> tuple[Any, ...]:
         """The classes in sorted order; empty for a regressor."""

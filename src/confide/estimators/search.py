@@ -502,6 +502,14 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         """The released model as an ONNX graph; see `LogisticRegression.to_onnx`."""
         return self._chosen_model().to_onnx()
 
+    def to_sql(self, table: str = "people", dialect: str = "postgresql") -> str:
+        """The released model as a query in SQL; see `LogisticRegression.to_sql`."""
+        return str(self._chosen_model().to_sql(table, dialect))
+
+    def to_python(self) -> str:
+        """The released model as a file of Python; see `LogisticRegression.to_python`."""
+        return str(self._chosen_model().to_python())
+
     def _chosen_model(self) -> Any:
         check_is_fitted(self)
         return self.best_estimator_

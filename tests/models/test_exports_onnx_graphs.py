@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from confide.models.onnx import OnnxGraph
+from confide.models.exports import OnnxGraph
 
 pytest.importorskip("onnx", reason="onnx is not installed")
 

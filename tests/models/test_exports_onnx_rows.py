@@ -9,7 +9,7 @@ import pytest
 from confide import BallBound, BoxBound, Schema
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
-from confide.models.onnx import OnnxGraph, clipped_rows, encoded_rows, mapped_rows
+from confide.models.exports import OnnxGraph, clipped_rows, encoded_rows, mapped_rows
 from tests.effects.examples import COLUMNS, table
 
 pytest.importorskip("onnx", reason="onnx is not installed")

@@ -1,27 +1,32 @@
-"""A released model as an ONNX graph: encoding, clipping, scores and predictions."""
+"""A released model for other programs: an ONNX graph, a query in SQL, and one file of Python without dependencies."""
 
 from __future__ import annotations
 
 import json
 import math
 import unicodedata
+from collections.abc import Sequence
 from functools import partial, reduce
+from importlib.resources import files
+from pprint import pformat
 from typing import Any
 
 import numpy as np
 
 from confide._version import __version__
+from confide.array_types import Array
 from confide.erm.group_bounds import groups_of
 from confide.erm.row_bounds import BallBound, RowBound
-from confide.errors import ParameterError, lacking
+from confide.errors import ParameterError, is_text, lacking
 from confide.features.canonical_labels import MISSING_WORDS, canonical_label
-from confide.features.codes import HAT_HEIGHT, CategoryEncoding, NumberEncoding
-from confide.features.columns import NumberColumn
+from confide.features.codes import HAT_HEIGHT, CategoryEncoding, ColumnEncoding, NumberEncoding
+from confide.features.columns import Column, NumberColumn
 from confide.features.encoder import Encoder
 from confide.features.forms import PublicMap
 from confide.features.fourier import CurvesAndFeatures, FourierMap
 from confide.known_words import listed, names_by_position
-from confide.models.model import Link, ReleasedModel
+from confide.models.model import Link, ReleasedModel, ShownClass
+from confide.parameters import checked_choice
 
 # An ONNX graph while it is being built: nodes, constants, inputs and outputs, all in double precision.
 
@@ -149,8 +154,8 @@ def clipped_rows(graph: OnnxGraph, rows: str, bound: RowBound) -> str:
         limits = np.array(scales)
         return graph.node("Max", graph.node("Min", rows, limits), -limits)
     raise ParameterError(
-        "to_onnx can clip rows to a ball or a box, and the row_norm of this model is a bound with groups of columns. "
-        "to_sklearn can export it."
+        "an ONNX graph can clip rows to a ball or a box, and the row_norm of this model is a bound with groups of columns. "
+        "In Python, to_sklearn can export it."
     )
 
 
@@ -161,7 +166,7 @@ def mapped_rows(graph: OnnxGraph, rows: str, public_map: PublicMap) -> str:
         return graph.node("Concat", rows, features, axis=1)
     if isinstance(public_map, FourierMap):
         return _fourier(graph, rows, public_map, 1.0)
-    raise ParameterError("to_onnx does not know the public map of this model.")
+    raise ParameterError("an ONNX graph cannot have the public map of this model.")
 
 
 def _fourier(graph: OnnxGraph, rows: str, fourier: FourierMap, norm: float) -> str:
@@ -175,8 +180,8 @@ def _inputs(graph: OnnxGraph, encoder: Encoder) -> dict[str, str]:
     columns, names = encoder.schema.columns, encoder.schema.column_names
     if others := [one.name for one in columns if one.column or (not one.holds_numbers if one.is_number else one.prefix)]:
         raise ParameterError(
-            f"to_onnx knows numbers and levels as the table holds them, and these columns are dates, ordered categories, or "
-            f"parts of another column: {listed(others)}. Use save, or leave them out of the schema."
+            f"an ONNX graph knows numbers and levels as the table holds them, and these columns are dates, ordered "
+            f"categories, or parts of another column: {listed(others)}. Use save, or leave them out of the schema."
         )
     if names == names_by_position(len(names)) and all(column.is_number for column in columns):
         rows = graph.input("X", "double", len(names))
@@ -229,18 +234,23 @@ def _category(graph: OnnxGraph, texts: str, encoding: CategoryEncoding) -> str:
     if encoding.number is not None:
         return _atoms(graph, texts, encoding.number)
     column, size = encoding.column, len(encoding.names)
-    known, n_levels = column.known, len(column.levels)
     # The last line of the table is that of a cell without a level.
-    table = encoding.single[:, None] if encoding.single.size else np.eye(n_levels + 1, size)
-    unlisted, missing = (n_levels if level < 0 else level for level in (column.unlisted_level, column.missing_level))
-    levels = dict.fromkeys(("", *MISSING_WORDS), missing)
-    for code in map(canonical_label, column.missing_codes):
-        levels |= dict.fromkeys(() if code is None else _spellings(code), missing)
-    levels |= {text: known[label] for label in known if label is not None for text in _spellings(label)}
+    table = encoding.single[:, None] if encoding.single.size else np.eye(len(column.levels) + 1, size)
+    levels, unlisted = _spelled_levels(column)
     pairs = {"keys_strings": list(levels), "values_int64s": list(levels.values()), "default_int64": unlisted}
     level = graph.node("LabelEncoder", texts, domain="ai.onnx.ml", **pairs)
     rows = graph.node("Gather", np.array(table, dtype=np.float64), level, axis=0)
     return graph.node("Reshape", rows, np.array([-1, size]))
+
+
+def _spelled_levels(column: Column) -> tuple[dict[str, int], int]:
+    """The level of each spelling of a cell, and that of all other cells; one more than the last level for none."""
+    missing = -1 if column.is_number else column.missing_level
+    unlisted, n_levels = (-1, len(column.ordered)) if column.is_number else (column.unlisted_level, len(column.levels))
+    labels = dict.fromkeys(map(canonical_label, column.missing_codes), missing) | column.known
+    spelled = {text: level for label, level in labels.items() if label is not None for text in _spellings(label)}
+    levels = dict.fromkeys(("", *MISSING_WORDS), missing) | spelled
+    return {text: level % (n_levels + 1) for text, level in levels.items()}, unlisted % (n_levels + 1)
 
 
 def _spellings(label: str) -> tuple[str, ...]:
@@ -345,3 +355,223 @@ def _softplus(graph: OnnxGraph, value: str) -> str:
     """log(1 + e^x), from functions that are there for doubles, without overflow."""
     small = graph.node("Log", graph.node("Add", graph.node("Exp", graph.node("Neg", graph.node("Abs", value))), 1.0))
     return graph.node("Add", graph.node("Max", value, 0.0), small)
+
+
+# A model as text that scores rows elsewhere: a query in SQL, and one file of Python.
+#
+# Both are made of one table of effects. For each group of encoded columns it has the values of the columns at which an effect
+# is given, and the effect at each of them, or at each pair for an interaction. Between two numbers the effect is a straight
+# line on the column's own scale. So the effects and the intercept add up to the score of every row.
+
+DIALECTS = {
+    "postgresql": ("TEXT", "DOUBLE PRECISION", '"'),
+    "duckdb": ("VARCHAR", "DOUBLE", '"'),
+    "spark": ("STRING", "DOUBLE", "`"),
+}
+"""For each dialect of SQL, its types for text and for numbers, and what stands around names."""
+_LARGEST_EXPONENT = 700.0
+"""Beyond it some databases refuse exponentials. A probability there is 0 or 1 to 300 digits."""
+
+
+def table_of_effects(released: ReleasedModel) -> list[dict[str, Any]]:
+    """The effects of a released model on its scores: for each group of encoded columns, their columns and values.
+
+    The values of a group are an array with one axis for each of its columns, and a last one for the scores.
+
+    Raises
+    ------
+    ParameterError
+        If the model has no schema, random features, or columns that are read in parts.
+    """
+    encoder, why = released.encoder, None
+    if released.fourier is not None:
+        why = 'it has random features. Write an ONNX graph, or fit it with interactions="pairs"'
+    elif encoder is None or released.scoring.row_bound != encoder.row_bound:
+        why = "its columns are clipped together, since it has no schema, or a row_norm of its own. Write an ONNX graph"
+    elif read := [one.name for one in encoder.schema.columns if one.part or (not one.is_number and one.prefix)]:
+        why = f"these columns are dates, or first characters of codes: {listed(read)}. Keep the file of the model"
+    if why is not None or encoder is None:
+        raise ParameterError(f"this model cannot be written as SQL or Python: {why}.")
+    blocks = []
+    for factors, group, scale in zip(encoder.factors, encoder.groups, encoder.row_bound.scales, strict=True):
+        axes, matrices = zip(*map(_axis, factors), strict=True)
+        values = released.scoring.coef.T[group.place] * scale
+        values = values.reshape(*[matrix.shape[1] for matrix in matrices], -1)
+        for place, matrix in enumerate(matrices):
+            values = np.moveaxis(np.tensordot(matrix, values, axes=(1, place)), 0, place)
+        blocks.append({"columns": list(axes), "values": values})
+    return blocks
+
+
+def _axis(encoding: ColumnEncoding) -> tuple[dict[str, Any], Array]:
+    """What must be known of a column to find its effect; and how each of its values is encoded, the last one for all others.
+
+    A number with a curve has its points; the last value is that of a missing cell. A category has the place of each
+    spelling of a level. Atoms have their numbers.
+    """
+    column, given = encoding.column, np.append(np.arange(float(len(encoding.names))), -1.0)
+    if column.is_number and not column.ordered:
+        points = column.knots_with_bounds or (column.low, column.high)
+        axis: dict[str, Any] = {"column": column.raw_name, "points": list(points), "codes": list(column.missing_codes)}
+        axis |= {"doubling": column.doubling} if column.is_log else {}
+        given = np.array([*points, math.nan])
+    elif not encoding.is_number and (number := encoding.number) is not None:
+        axis = {"column": number.raw_name, "atoms": list(number.atoms), "ends": list(number.bounds)}
+        axis["codes"] = list(number.missing_codes)
+    else:
+        levels, other = _spelled_levels(column)
+        axis = {"column": column.raw_name, "levels": levels, "other": other}
+        n_levels = len(column.ordered) if column.is_number else len(column.levels)
+        given = np.append(np.arange(float(n_levels)), math.nan if column.is_number else -1.0)
+    if encoding.is_number:
+        codes: Any = encoding.column.stretched(given) if encoding.is_plain else encoding.codes(given)
+    else:
+        codes = given.astype(np.intp)
+    encoded = np.zeros((len(encoding.names), len(codes)))
+    encoding.write(codes, encoded)
+    return axis, np.nan_to_num(encoded).T
+
+
+# SQL.
+
+
+def sql_of(released: ReleasedModel, link: Link, table: str, dialect: str) -> str:
+    """A query that gives the rows of a table with the predictions of a model beside them.
+
+    Parameters
+    ----------
+    released : the model
+    link : how its scores become predictions
+    table : the name of the table, as it is written in SQL
+    dialect : one of `DIALECTS`
+
+    Raises
+    ------
+    ParameterError
+        If the model cannot be written so, or the dialect is not known.
+    """
+    if not is_text(table) or not table.strip():
+        raise ParameterError('table must be the name of a table as SQL writes it, such as "people" or "study.people".')
+    text_type, number_type, quote = DIALECTS[checked_choice("dialect", dialect, tuple(DIALECTS))]
+
+    def quoted(name: str, sign: str = quote) -> str:
+        if dialect == "spark" and sign == "'":
+            return "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        return sign + name.replace(sign, 2 * sign) + sign
+
+    def effect(axes: Sequence[dict[str, Any]], values: Array) -> str:
+        """The effect at the cells of a row, which is the only value where there is no column left."""
+        if not axes or np.ptp(values) == 0.0:
+            return _literal(values.flat[0])
+        axis, within = axes[0], [effect(axes[1:], part) for part in values]
+        name = quoted(axis["column"])
+        if "levels" in axis:
+            other = within[axis["other"]]
+            cases = [
+                f"WHEN {quoted(spelling, sign=chr(39))} THEN {within[level]}"
+                for spelling, level in axis["levels"].items()
+                if within[level] != other
+            ]
+            return f"CASE COALESCE(TRIM(CAST({name} AS {text_type})), '') {' '.join([*cases, 'ELSE', other])} END"
+        x = f"CAST({name} AS {number_type})"
+        absent = f"{x} IS NULL OR {x} = CAST('NaN' AS {number_type})"
+        if axis["codes"]:
+            absent += f" OR {x} IN ({', '.join(map(_literal, axis['codes']))})"
+        cases = [f"WHEN {absent} THEN {within[-1]}"]
+        if "atoms" in axis:
+            low, high = axis["ends"]
+            for atom, value in zip(axis["atoms"], within[:-1], strict=True):
+                sign = "<=" if atom == low else ">=" if atom == high else "="
+                cases.append(f"WHEN {x} {sign} {_literal(atom)} THEN {value}")
+            return f"CASE {' '.join([*cases, 'ELSE', within[-1]])} END"
+        points = axis["points"]
+        cases.append(f"WHEN {x} <= {_literal(points[0])} THEN {within[0]}")
+        for place in range(len(points) - 1):
+            value = _between(axis, x, place, within, values if len(axes) == 1 else None)
+            cases.append(f"WHEN {x} < {_literal(points[place + 1])} THEN {value}")
+        return f"CASE {' '.join([*cases, 'ELSE', within[-2]])} END"
+
+    blocks, n_scores = table_of_effects(released), len(released.scoring.intercept)
+    names = ["score"] if n_scores == 1 else [f"score_{place}" for place in range(1, n_scores + 1)]
+    scores = []
+    for place, name in enumerate(names):
+        terms = [effect(block["columns"], block["values"][..., place]) for block in blocks]
+        summed = "\n    + ".join([_literal(released.scoring.intercept[place]), *terms])
+        scores.append(f"    CAST({summed} AS {number_type}) AS {name}")
+    shown = [f"{value} AS {name}" for name, value in _columns_of(released, link, [f"s.{name}" for name in names], quoted)]
+    comment = "".join(f"-- {line}\n" for line in released.guarantee.statement().splitlines())
+    columns, summed = ",\n  ".join(["r.*", *shown]), ",\n".join(scores)
+    return f"{comment}SELECT\n  {columns}\nFROM {table} AS r\nCROSS JOIN LATERAL (\n  SELECT\n{summed}\n) AS s\n"
+
+
+def _literal(number: Any) -> str:
+    """A number as a double: without an exponent some dialects would read a decimal of few digits."""
+    text = repr(float(number))
+    return text if "e" in text else f"{text}e0"
+
+
+def _between(axis: dict[str, Any], x: str, place: int, within: Sequence[str], values: Array | None) -> str:
+    """The effect between two points of a number, from the effects at the points: as numbers if `values` are given."""
+    low, ends = axis["points"][0], np.array(axis["points"][place : place + 2])
+    if doubling := axis.get("doubling"):
+        x, ends = f"LN(1e0 + ({x} - {_literal(low)}) / {_literal(doubling)})", np.log1p((ends - low) / doubling)
+    start, width = ends[0], ends[1] - ends[0]
+    if values is not None:
+        slope = _literal((values[place + 1] - values[place]) / width)
+        return f"{_literal(values[place])} + {slope} * ({x} - {_literal(start)})"
+    share = f"(({x} - {_literal(start)}) / {_literal(width)})"
+    return f"(1e0 - {share}) * ({within[place]}) + {share} * ({within[place + 1]})"
+
+
+def _columns_of(released: ReleasedModel, link: Link, scores: list[str], quoted: Any) -> list[tuple[str, str]]:
+    """The names of the columns that are added, and their values in SQL."""
+
+    def exponential(of: str) -> str:
+        return f"EXP(LEAST(GREATEST({of}, -{_LARGEST_EXPONENT}e0), {_LARGEST_EXPONENT}e0))"
+
+    def favour(score: str) -> str:
+        if not link.margin:
+            return f"1e0 / (1e0 + {exponential(f'-({score})')})"
+        above, below = (
+            exponential(f"({score}) - {_literal(link.margin)}"),
+            exponential(f"-({score}) - {_literal(link.margin)}"),
+        )
+        return f"(1e0 + {above}) / (2e0 + {above} + {below})"
+
+    if not released.domain:
+        return [("prediction", exponential(scores[0]) if link.kind == "exponential" else scores[0])]
+    labels = [quoted(label, sign="'") if isinstance(label, str) else str(label) for label in released.domain]
+    if len(scores) == 1:
+        shown = ShownClass.of(released)
+        prediction = f"CASE WHEN {scores[0]} > 0 THEN {labels[1]} ELSE {labels[0]} END"
+        value = f"({scores[0]})" if shown.sign > 0.0 else f"-({scores[0]})"
+        name, value = ("probability", favour(value)) if link.has_probabilities else ("score", value)
+        return [("prediction", prediction), (name, value)]
+    most = f"GREATEST({', '.join(scores)})"
+    cases = [f"WHEN {score} = {most} THEN {label}" for score, label in zip(scores, labels, strict=True)]
+    prediction = f"CASE {' '.join(cases)} END"
+    if not link.has_probabilities:
+        return [("prediction", prediction), ("score", most)]
+    if link.kind == "softmax":
+        parts = [exponential(f"{score} - {most}") for score in scores]
+        return [("prediction", prediction), ("probability", f"1e0 / ({' + '.join(parts)})")]
+    return [("prediction", prediction), ("probability", f"{favour(most)} / ({' + '.join(map(favour, scores))})")]
+
+
+# Python.
+
+
+def python_of(released: ReleasedModel, link: Link) -> str:
+    """The text of a file of Python that predicts rows: as a module by `predict`, and as a program on tables of text."""
+    shown = ShownClass.of(released) if released.domain else None
+    model = {
+        "intercept": released.scoring.intercept.tolist(),
+        "blocks": [block | {"values": block["values"].tolist()} for block in table_of_effects(released)],
+        "classes": list(released.domain),
+        "shown": None if shown is None else shown.position,
+        "link": link.kind,
+        "margin": link.margin,
+    }
+    text = files(__package__).joinpath("scoring.txt").read_text(encoding="utf-8")
+    statement = released.guarantee.statement().replace("\\", "/").replace('"""', "'''")
+    return text.replace("STATEMENT", statement).replace("None  # the model", pformat(model, width=120, compact=True))
