@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from confide.threads import begun, made_in_order, mapped_in_order, one_blas_thread
+from confide.threads import begun, made_in_order, one_blas_thread
 
 
 def own_threads():
@@ -166,8 +166,7 @@ def test_an_error_of_work_that_was_begun_is_raised_where_its_result_is_asked_for
 
 
 @pytest.mark.parametrize("n_started", [0, 1])
-@pytest.mark.parametrize("map_in_order", [made_in_order, mapped_in_order])
-def test_work_is_done_here_where_no_thread_can_be_started(monkeypatch, n_started, map_in_order):
+def test_work_is_done_here_where_no_thread_can_be_started(monkeypatch, n_started):
     """Where the system has none left, or the program is about to end. Each item is worked on once, in whatever thread."""
     start, left, done = threading.Thread.start, [None] * n_started, []
 
@@ -178,7 +177,7 @@ def test_work_is_done_here_where_no_thread_can_be_started(monkeypatch, n_started
         start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", starts_a_few)
-    assert list(map_in_order(lambda i: time.sleep(0.001) or done.append(i) or i, range(20), 3)) == list(range(20))
+    assert list(made_in_order(lambda i: time.sleep(0.001) or done.append(i) or i, range(20), 3)) == list(range(20))
     assert sorted(done) == list(range(20))
     with begun(lambda: "made", 2) as found:
         assert found() == "made"

@@ -49,11 +49,8 @@ SIZES: dict[str, dict[str, tuple[Any, ...]]] = {
         "_LARGE_COPY": (0,),
     },
     "data.csv_files": {
-        "_PIECE_BYTES": (2**12,),
         "_BLOCK_BYTES": (2**11,),
-        "_READ_BYTES": (2**9,),
         "_ROW_BYTES": (2**12,),
-        "_MOST_THREADS": (1,),
         "_CHUNK_BYTES": (64,),
     },
     "data.file_rows": {"_HELD_BYTES": (0,), "_HELD_FILES": (0,)},

@@ -287,14 +287,6 @@ def begun(make: Callable[[], Made], n_threads: int) -> Iterator[Callable[[], Mad
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def mapped_in_order(make: Callable[[Item], Made], items: Iterable[Item], n_threads: int) -> Generator[Made, None, None]:
-    """The same for work that uses neither BLAS nor NumPy, such as reading. No setting is changed for it."""
-    if n_threads == 1:
-        yield from map(make, items)
-    else:
-        yield from _by_threads(make, items, ThreadPoolExecutor(n_threads, "confide-reading"), n_threads)
-
-
 def _by_threads(
     make: Callable[[Item], Made], items: Iterable[Item], pool: ThreadPoolExecutor, n_threads: int
 ) -> Generator[Made, None, None]:

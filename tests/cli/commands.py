@@ -24,6 +24,7 @@ COMMANDS = [
     "check",
     "fit",
     "predict",
+    "export",
     "plan",
     "sample-size",
     "search",
@@ -139,9 +140,9 @@ def small_adult():
     return SplitData(adult.X_train[:500], adult.y_train[:500], adult.X_test[:500], adult.y_test[:500], adult.schema)
 
 
-def run(*arguments, code=0):
-    """Run a command in this process and check its exit code."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], prog_name="confide")
+def run(*arguments, code=0, given=None):
+    """Run a command in this process, with these bytes on standard input, and check its exit code."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], prog_name="confide", input=given)
     assert result.exit_code == code, result.output
     return result
 

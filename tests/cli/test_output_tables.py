@@ -14,11 +14,17 @@ import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 import pytest
 
-from confide.cli.output import read_all, read_columns
-from confide.data.files import separator_of
+from confide.cli.output import layout_of, whole_tables
+from confide.data.files import FilePart, Stamp, separator_of
 from tests.cli.commands import SENTINEL, SENTINEL_NUMBER, fit, read_rows, refused, rows_of, run, spoil
 
 KINDS = {"age": "number", "hours [x]": "number", "work": "text", "income": "text"}
+
+
+def whole_of(path):
+    """All rows of a file, in the layout of that file."""
+    part = FilePart(Stamp.of(path), KINDS)
+    return pa.concat_tables(whole_tables(part, layout_of([part])))
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "feather", "arrow"])
@@ -109,8 +115,7 @@ def test_files_that_cannot_be_read_are_named(folder):
 def test_separators_and_packed_files_are_read_and_named(folder, name, separator, words):
     """The same rows, and so the same plan and predictions. Commas need no sentence."""
     fit()
-    expected = read_columns([Path("people.csv")], KINDS)
-    whole = read_all([Path("people.csv")])
+    whole = whole_of(Path("people.csv"))
     rows = rows_of()
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), delimiter=separator, lineterminator="\n")
@@ -119,8 +124,7 @@ def test_separators_and_packed_files_are_read_and_named(folder, name, separator,
     content = text.getvalue().encode()
     Path("people.csv").unlink()
     Path(name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-    assert read_columns([Path(name)], KINDS).equals(expected)
-    assert read_all([Path(name)], KINDS).equals(whole)
+    assert whole_of(Path(name)).equals(whole)
     shown = fit(data=name).stdout
     assert (words or "separated by") in shown if words else "separated by" not in shown
     run("predict", "model.json", name, "--out", "scored.csv")

@@ -58,6 +58,7 @@ def test_predict_speaks_json(folder):
         "out": "scored.csv",
         "rows": 200,
         "cells_outside_schema": {},
+        "rows_without_prediction": {},
         "target": "income",
         "probability_of": "high",
     }
@@ -177,3 +178,77 @@ def test_export_writes_the_model_for_other_programs(folder):
     assert (
         "NOT PRIVATE" in run("export", "model.json", "--out", "s.sql", "--force", code=3).stdout + Path("s.sql").read_text()
     )
+
+
+def test_rows_that_cannot_be_read_are_left_out_or_kept_without_a_prediction(folder):
+    """By --on-error; the others are predicted as alone. Why is said by column, and shows no cell."""
+    fit()
+    run("predict", "model.json", "people.csv", "--out", "all.csv")
+    wanted = read_rows(Path("all.csv"))
+    rows = rows_of()
+    for place, cells in {
+        3: {"age": SENTINEL},
+        5: {"hours [x]": "2020-01-01"},
+        6: {"age": ""},
+        199: {"age": SENTINEL},
+    }.items():
+        rows[place] |= cells
+    write_rows(Path("new.csv"), rows)
+    assert 'column "age"' in refused("predict", "model.json", "new.csv", "--out", "scored.csv")
+    skipped = run("predict", "model.json", "new.csv", "--out", "scored.csv", "--on-error", "skip")
+    assert "4 of 200 rows are left out" in skipped.stderr
+    assert SENTINEL not in skipped.stderr + skipped.stdout
+    kept = [row for place, row in enumerate(wanted) if place not in (3, 5, 6, 199)]
+    assert read_rows(Path("scored.csv")) == kept
+    document = run("predict", "model.json", "new.csv", "--out", "n.csv", "--on-error", "null", "--format", "json").stdout
+    whys = json.loads(document)["rows_without_prediction"]
+    assert sorted(whys.values()) == [1, 1, 2]
+    scored = read_rows(Path("n.csv"))
+    assert [row["prediction"] for row in scored if not row["reason"]] == [row["prediction"] for row in kept]
+    assert [place for place, row in enumerate(scored) if row["reason"]] == [3, 5, 6, 199]
+    assert "dates or times" in scored[5]["reason"]
+    assert "missing" in scored[6]["reason"]
+    assert not any(scored[place]["prediction"] + scored[place]["probability"] for place in (3, 5, 6, 199))
+
+
+def test_a_table_in_which_no_row_can_be_read_has_no_prediction(folder):
+    fit()
+    write_rows(Path("new.csv"), [row | {"age": SENTINEL} for row in rows_of()])
+    run("predict", "model.json", "new.csv", "--out", "n.parquet", "--on-error", "null")
+    scored = pd.read_parquet("n.parquet")
+    assert scored["prediction"].isna().all()
+    assert scored["reason"].nunique() == 1
+    assert scored["probability"].dtype == float
+    run("predict", "model.json", "new.csv", "--out", "s.csv", "--on-error", "skip")
+    assert len(Path("s.csv").read_text(encoding="utf-8").splitlines()) == 1
+
+
+def test_predict_reads_standard_input_and_writes_standard_output(folder):
+    """So it stands in a pipe between other programs."""
+    fit()
+    run("predict", "model.json", "people.csv", "--out", "scored.csv")
+    piped = run("predict", "model.json", "-", "--out", "-", given=Path("people.csv").read_bytes())
+    assert piped.stdout == Path("scored.csv").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "feather"])
+def test_predict_takes_tables_batch_by_batch(folder, suffix):
+    """Files whose types and columns differ, dictionaries among them; cells outside of the schema are added up."""
+    fit()
+    frame = pd.DataFrame(rows_of()).assign(extra=1)
+    frame[["age", "hours [x]"]] = frame[["age", "hours [x]"]].apply(pd.to_numeric)
+    frame.loc[[1, 150], "age"] = 4321.0
+    Path("many").mkdir()
+    write = {"csv": pd.DataFrame.to_csv, "parquet": pd.DataFrame.to_parquet, "feather": pd.DataFrame.to_feather}[suffix]
+    options = {"index": False} if suffix != "feather" else {}
+    first = frame.head(120).astype({"work": "category"})
+    write(first, Path("many", f"a.{suffix}"), **options)
+    write(frame.tail(80).drop(columns="extra").reset_index(drop=True), Path("many", f"b.{suffix}"), **options)
+    shown = run("predict", "model.json", "many", "--out", f"scored.{suffix}")
+    assert shown.stderr.count('"age": 2 cells lie outside') == 1
+    read = {"csv": pd.read_csv, "parquet": pd.read_parquet, "feather": pd.read_feather}[suffix]
+    scored = read(f"scored.{suffix}")
+    assert scored["extra"].isna().sum() == 80
+    model = confide.load("model.json")
+    with pytest.warns(confide.SchemaWarning):
+        assert scored["prediction"].tolist() == model.predict(frame).tolist()

@@ -1,4 +1,4 @@
-"""CSV in pieces has the rows that pyarrow finds in the whole file, wherever pieces end and whatever threads read them."""
+"""CSV in blocks has the rows that pyarrow finds in the whole file, wherever blocks end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.csv as arrow_csv
 import pytest
 
 from confide.data import csv_files
-from confide.data.csv_files import CsvForm, counted_quotes, whole_rows
+from confide.data.csv_files import counted_quotes
 
 ROWS = [["a", "b", "c"], ["1", "x", "y, z"], ["2.5", 'say ""so""', "one\ntwo"], ["", "\r\n", ""], ["-3e4", "", "\u00e4"]]
 
@@ -30,28 +30,19 @@ def whole(text, types, separator=","):
     )
 
 
-def in_pieces(text, types, header, separator=","):
+def in_blocks(text, types, separator=","):
     @contextmanager
     def opened():
         yield io.BytesIO(text)
 
-    form = CsvForm(separator, header, types)
-    return pa.Table.from_batches(csv_files.csv_batches(opened, form), pa.schema(list(types.items())))
+    return pa.Table.from_batches(csv_files.csv_batches(opened, separator, types), pa.schema(list(types.items())))
 
 
-@pytest.fixture(params=[1, 4])
-def threads(request, monkeypatch):
-    monkeypatch.setattr(csv_files, "_MOST_THREADS", request.param)
-    monkeypatch.setattr(pa, "cpu_count", lambda: request.param)
-
-
-@pytest.mark.usefixtures("threads")
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 11, 64, 2**20])
+@pytest.mark.parametrize("size", [8, 30, 31, 32, 37, 64, 2**20])
 @pytest.mark.parametrize(("end", "separator"), [("\n", ","), ("\r\n", ";"), ("\n\n", "\t"), ("\r", ",")])
 def test_rows_are_those_of_the_whole_file(monkeypatch, size, end, separator):
-    """Quotes, their pairs, ends of lines within cells and blank lines may all lie where a piece ends."""
-    monkeypatch.setattr(csv_files, "_PIECE_BYTES", size)
-    monkeypatch.setattr(csv_files, "_READ_BYTES", max(1, size // 2))
+    """Quotes, their pairs, ends of lines within cells and blank lines may all lie where a block ends."""
+    monkeypatch.setattr(csv_files, "_BLOCK_BYTES", size)
     rng = np.random.default_rng(size)
     rows = [ROWS[0], *(ROWS[at] for at in rng.integers(1, len(ROWS), 40))]
     types = {"c": pa.string(), "a": pa.float64()}
@@ -59,14 +50,13 @@ def test_rows_are_those_of_the_whole_file(monkeypatch, size, end, separator):
     # Every end meets every beginning, at one size or another.
     for first, last in zip(("", "\ufeff", 2 * end), lasts[size % 3 :] + lasts[: size % 3], strict=True):
         text = (first + text_of(rows, end, separator) + last).encode()
-        assert in_pieces(text, types, ROWS[0], separator).equals(whole(text, types, separator).combine_chunks())
+        assert in_blocks(text, types, separator).equals(whole(text, types, separator).combine_chunks())
 
 
 @pytest.mark.parametrize("size", [1, 3])
 def test_all_short_texts(monkeypatch, size):
     """Every text of up to five signs below a header: the same rows, or refused by both."""
-    monkeypatch.setattr(csv_files, "_PIECE_BYTES", size)
-    monkeypatch.setattr(csv_files, "_READ_BYTES", max(1, size // 2))
+    monkeypatch.setattr(csv_files, "_BLOCK_BYTES", size)
     types, n_read = {"a": pa.string(), "b": pa.string()}, 0
     for length in range(6):
         for signs in itertools.product('1",\n', repeat=length):
@@ -78,98 +68,73 @@ def test_all_short_texts(monkeypatch, size):
                 expected = whole(text, types)
             except pa.ArrowInvalid:
                 with pytest.raises(pa.ArrowInvalid):
-                    in_pieces(text, types, ["a", "b"])
+                    in_blocks(text, types)
                 continue
-            assert in_pieces(text, types, ["a", "b"]).equals(expected.combine_chunks())
+            assert in_blocks(text, types).equals(expected.combine_chunks())
             n_read += 1
     assert n_read > 100
 
 
-@pytest.mark.usefixtures("threads")
-def test_the_rest_is_read_as_a_stream_where_quotes_are_not_plain(monkeypatch):
-    """Quotes within a cell without quotes around it are text, and such a cell may hold one of them."""
-    monkeypatch.setattr(csv_files, "_PIECE_BYTES", 40)
-    monkeypatch.setattr(csv_files, "_READ_BYTES", 7)
+@pytest.mark.parametrize("size", [20, 40, 2**20])
+def test_quotes_may_stand_within_a_cell_that_has_none_around_it(monkeypatch, size):
+    """They are text, and such a cell may hold one of them."""
+    monkeypatch.setattr(csv_files, "_BLOCK_BYTES", size)
     for n_before in (0, 1, 30):
         rows = [*([["1", "x"]] * n_before), ["2", '5" pipe'], ["3", "x\ny"], ["4", '7" pipe'], *([["5", "z"]] * 30)]
         text = "a,b\n" + "\n".join(f"{a},{chr(34) + b + chr(34) if chr(10) in b else b}" for a, b in rows)
         types = {"a": pa.float64(), "b": pa.string()}
-        pieces = list(whole_rows(io.BytesIO(text.encode()), b","))
-        assert sum(map(len, pieces)) < len(text)
-        found = in_pieces(text.encode(), types, ["a", "b"])
+        found = in_blocks(text.encode(), types)
         assert found.equals(whole(text.encode(), types).combine_chunks())
         assert found["b"].to_pylist() == [b for _, b in rows]
 
 
-def test_pieces_are_small_and_whole():
-    """They add up to the text, and each ends a line, so rows of any size take little memory."""
-    text = b"a,b\n" + b"123456,7\n" * 400_000
-    pieces = [bytes(piece) for piece in whole_rows(io.BytesIO(text), b",")]
-    assert b"".join(pieces) == text
-    assert all(piece.endswith(b"\n") and 2**20 < len(piece) <= 1.07 * 2**21 for piece in pieces)
-    assert len(pieces) == 2
-
-
-def test_a_row_may_be_longer_than_a_piece_and_not_than_the_limit(monkeypatch):
+def test_a_row_may_be_longer_than_a_block_and_not_than_the_limit(monkeypatch):
+    """Rows before it are given once; a row beyond the limit is refused."""
     types = {"a": pa.string(), "b": pa.string()}
-    monkeypatch.setattr(csv_files, "_PIECE_BYTES", 100)
-    monkeypatch.setattr(csv_files, "_READ_BYTES", 30)
     monkeypatch.setattr(csv_files, "_BLOCK_BYTES", 50)
     monkeypatch.setattr(csv_files, "_ROW_BYTES", 1000)
-    text = b"a,b\n" + b"x" * 900 + b",1\n2,3\n"
-    assert in_pieces(text, types, ["a", "b"]).equals(whole(text, types).combine_chunks())
+    for n_before in (0, 3, 100):
+        text = b"a,b\n" + b"1,2\n" * n_before + b"x" * 900 + b",1\n2,3\n"
+        assert in_blocks(text, types).equals(whole(text, types).combine_chunks())
     with pytest.raises(pa.ArrowInvalid):
-        in_pieces(b"a,b\n" + b"x" * 3000 + b",1\n2,3\n", types, ["a", "b"])
+        in_blocks(b"a,b\n" + b"x" * 3000 + b",1\n2,3\n", types)
 
 
-def test_threads_end_with_the_reader():
-    """Whoever stops in the middle leaves no thread behind, and errors come in order."""
-    import threading
-
+def test_batches_are_small_and_errors_come_in_order():
+    """Rows before a row that is damaged are given, as from any stream."""
     text = b"a,b\n" + b"1,2\n" * 600_000 + b"1\n" + b"1,2\n" * 600_000
-    types = {"a": pa.float64()}
 
     @contextmanager
     def opened():
         yield io.BytesIO(text)
 
-    before = threading.active_count()
-    batches = csv_files.csv_batches(opened, CsvForm(",", ["a", "b"], types))
-    assert next(batches).num_rows > 100_000
-    batches.close()
-    assert threading.active_count() == before
     n_rows = []
     with pytest.raises(pa.ArrowInvalid):
-        n_rows.extend(batch.num_rows for batch in csv_files.csv_batches(opened, CsvForm(",", ["a", "b"], types)))
+        n_rows.extend(batch.num_rows for batch in csv_files.csv_batches(opened, ",", {"a": pa.float64()}))
+    assert max(n_rows) < 300_000
     assert 300_000 < sum(n_rows) < 600_001
-    assert threading.active_count() == before
 
 
-@pytest.mark.usefixtures("threads")
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 11, 64])
+@pytest.mark.parametrize("size", range(16, 48))
 @pytest.mark.parametrize("n_before", [0, 1, 2, 7])
 def test_what_a_row_holds_does_not_depend_on_the_rows_before(monkeypatch, size, n_before):
-    """Wherever pieces and blocks end: a mark of byte order begins a cell, and CR LF stands in one."""
-    monkeypatch.setattr(csv_files, "_PIECE_BYTES", size)
-    monkeypatch.setattr(csv_files, "_READ_BYTES", max(1, size // 2))
+    """Wherever blocks end: a mark of byte order begins a cell, and CR LF stands in one."""
     monkeypatch.setattr(csv_files, "_BLOCK_BYTES", size)
     types = {"a": pa.string(), "b": pa.string()}
     cells = [("\ufeffx", "\r\n"), ("\ufeff", "y\r\n"), ("z\r\n\r\n", "\ufeffz"), ("\ufeff5", "\r")]
     rows = [*([("1", "x")] * n_before), *cells * 5]
     text = text_of([["a", "b"], *rows]).encode()
-    found = in_pieces(text, types, ["a", "b"])
+    found = in_blocks(text, types)
     assert list(zip(*(found[name].to_pylist() for name in "ab"), strict=True)) == rows
 
 
 @pytest.mark.parametrize("size", range(24, 48))
-def test_what_a_row_of_the_rest_holds_does_not_depend_on_the_rows_before(monkeypatch, size):
-    """The same where quotes are not plain from some row on, in which streams have blocks of any size."""
-    monkeypatch.setattr(csv_files, "_PIECE_BYTES", 16)
-    monkeypatch.setattr(csv_files, "_READ_BYTES", 8)
-    monkeypatch.setattr(csv_files, "_ROW_BYTES", size)
+def test_what_a_row_holds_does_not_depend_on_quotes_within_cells(monkeypatch, size):
+    """The same where quotes are not plain from some row on."""
+    monkeypatch.setattr(csv_files, "_BLOCK_BYTES", size)
     types = {"a": pa.string(), "b": pa.string()}
     rows = [("1", "x"), ("\ufeff2", '5" pipe'), *[("\r\n", "y\r\n")] * 9, ("\ufeff3", "\r"), ("z", "\r\n")]
     text = text_of([["a", "b"], *rows]).replace('"5" pipe"', '5" pipe').encode()
     for last in (b"", b"\r", b"\r\n"):
-        found = in_pieces(text + last, types, ["a", "b"])
+        found = in_blocks(text + last, types)
         assert list(zip(*(found[name].to_pylist() for name in "ab"), strict=True)) == rows

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from confide import Schema
-from confide.features.encoder import Encoder, cells_outside
+from confide.features.encoder import Encoder, cells_outside, sentence_of_cells_outside
 
 COLUMNS = {
     "plain": {"low": 0, "high": 10},
@@ -24,7 +24,7 @@ COLUMNS = {
 
 def counted(frame):
     schema = Schema(columns=COLUMNS)
-    return {name: n for name, (n, _) in cells_outside(frame, schema, Encoder(schema).read(frame)).items()}
+    return cells_outside(frame, schema, Encoder(schema).read(frame))
 
 
 def rows(n=6):
@@ -69,7 +69,8 @@ def test_the_sentences_name_column_count_and_what_happens():
     frame.loc[[0, 1], "plain"] = 12345.0
     frame.loc[3, "work"] = "secret"
     schema = Schema(columns=COLUMNS)
-    found = [sentence for _, sentence in cells_outside(frame, schema, Encoder(schema).read(frame)).values()]
+    counted = cells_outside(frame, schema, Encoder(schema).read(frame))
+    found = [sentence_of_cells_outside(schema.columns_by_name[name], count) for name, count in counted.items()]
     assert found == [
         '"plain": 2 cells lie outside 0 to 10 and count as the nearer bound',
         '"work": 1 cell is none of the listed categories and counts as no level',
@@ -83,4 +84,4 @@ def test_a_number_in_single_precision_is_compared_with_the_bound_itself():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = cells_outside(frame, schema, Encoder(schema).read(frame))
-    assert [(name, n) for name, (n, _) in found.items()] == [("a", 1)]
+    assert found == {"a": 1}

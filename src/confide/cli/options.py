@@ -6,12 +6,14 @@ import functools
 import inspect
 import math
 import re
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from configparser import ConfigParser
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from itertools import chain
 from pathlib import Path
+from shutil import copyfileobj
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
 
@@ -344,6 +346,10 @@ def _rows_asked_for(data: str, query: Path | None) -> str | Path:
             "the address holds a password, which a command shows to everybody in the list of processes. Leave it out; the "
             "driver takes it from the environment or from a file (PostgreSQL: PGPASSWORD or ~/.pgpass)."
         )
+    if query is None and data == "-":
+        from confide.data.spooled import spooled
+
+        return spooled("rows.csv", "standard input", lambda stream: copyfileobj(sys.stdin.buffer, stream))
     if query is None:
         return data
     from confide.data.files import opened

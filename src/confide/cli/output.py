@@ -10,7 +10,7 @@ import textwrap
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -25,15 +25,11 @@ from confide.blocks import Block, heading, table, text
 from confide.cli.failures import printable
 from confide.cli.option_values import in_words_of_options
 from confide.data.files import (
-    CSV_MISSING,
     SEPARATORS,
     FilePart,
-    Kind,
-    Stamp,
+    arrow_schema,
     attempt,
-    csv_refusal,
-    header_of,
-    opened,
+    check_names,
     separator_of,
     stated_by_folders,
     suffix_of,
@@ -431,54 +427,39 @@ def time_left(rows: int, n_rows: int, seconds: float, n_passes: int) -> str:
 _ROWS_PER_BATCH = 10_000
 
 
-def read_columns(files: Sequence[Path], kinds: Mapping[str, Kind]) -> Any:
-    """The named columns of files, as an Arrow table.
-
-    Parameters
-    ----------
-    files : the files of a table, of one kind (`confide.data.sources.files_of`)
-    kinds : the columns to read, and whether a CSV file holds numbers or text in them. An empty cell is missing;
-        so is a word such as NA or NaN, unless it is a listed level.
+def layout_of(parts: Sequence[FilePart]) -> Any:
+    """The names and types of all columns of files, as one Arrow schema. All columns of a CSV file are text.
 
     Raises
     ------
-    FileError, InputError
-        With a message of one line, which names only columns in `kinds`: if a file lacks its line of names, what looks like
-        other names are cells.
+    InputError
+        If two columns have one name, or columns of one name have types that cannot be one.
     """
     import pyarrow as pa
 
-    batches = []
-    for path in files:
-        part = FilePart(Stamp.of(path), kinds)
-        part.check()
-        batches += [pa.Table.from_batches([batch]) for batch in part.tables(list(kinds))]
-    if not sum(batch.num_rows for batch in batches):
-        raise InputError(f"{files[0]} has no rows below its line of names; at least one row is needed.")
-    return pa.concat_tables(batches, promote_options="permissive")
+    schemas = []
+    for part in parts:
+        names, stated, is_csv = part.names(), stated_by_folders(part.path), suffix_of(part.path) == ".csv"
+        check_names(part.path, names, names)
+        kinds = dict.fromkeys(names, pa.string()) if is_csv else {one.name: one.type for one in arrow_schema(part.path)}
+        kinds |= dict.fromkeys(stated.keys() - kinds.keys(), pa.string())
+        # Each batch has a dictionary of its own, which not every kind of file can hold.
+        plain = (kind.value_type if pa.types.is_dictionary(kind) else kind for kind in kinds.values())
+        schemas.append(pa.schema(zip(kinds, plain, strict=True)))
+    refusal = InputError(f"{parts[0].path}: a column has another type in another one of these files; write them alike.")
+    return attempt(lambda: pa.unify_schemas(schemas, promote_options="permissive"), lambda _: refusal)
 
 
-def read_all(files: Sequence[Path], wanted: Collection[str] = ()) -> Any:
-    """All columns of files as an Arrow table, in order. Cells of a CSV file are text, unchanged.
-
-    Parameters
-    ----------
-    files : the files of a table
-    wanted : columns that it has, by which the separator of a CSV file is found
-    """
+def whole_tables(part: FilePart, layout: Any) -> Iterator[Any]:
+    """All columns of a file, as Arrow tables of a layout, in the order of its rows. Cells of a CSV file are unchanged."""
     import pyarrow as pa
 
-    tables = []
-    for path in files:
-        if suffix_of(path) != ".csv":
-            table = _read_arrow(path)
-        else:
-            table = _read_csv(path, dict.fromkeys(header_of(path, wanted), pa.string()), separator_of(path, wanted))
-        for name, value in stated_by_folders(path).items():
-            if name not in table.column_names:
-                table = table.append_column(name, pa.repeat(pa.scalar(value, pa.string()), table.num_rows))
-        tables.append(table)
-    return pa.concat_tables(tables, promote_options="permissive")
+    names = list(dict.fromkeys([*part.names(), *stated_by_folders(part.path)]))
+    for batch in FilePart(part.stamp, dict.fromkeys(names, "text")).tables(names):
+        columns = [
+            batch[one.name].cast(one.type) if one.name in names else pa.nulls(batch.num_rows, one.type) for one in layout
+        ]
+        yield pa.Table.from_arrays(columns, schema=layout)
 
 
 def separator_sentences(files: Sequence[Path], kinds: Collection[str]) -> list[str]:
@@ -496,28 +477,37 @@ def separator_sentences(files: Sequence[Path], kinds: Collection[str]) -> list[s
     return [f"{what} separated by {' and '.join(separators)}, as the line of names shows."] if separators else []
 
 
-def write_table(table: Any, path: Path, *, overwrite: bool = False) -> None:
-    """Write a CSV, Parquet or Feather file, as the ending of its name says, in one step (`confide.files.new_file`)."""
+def write_tables(tables: Iterator[Any], path: Path, *, overwrite: bool = False) -> None:
+    """Write a CSV, Parquet or Feather file, as the ending of its name says, in one step (`confide.files.new_file`).
+
+    Parameters
+    ----------
+    tables : of one layout, written one after the other
+    path, overwrite : as for `new_file`
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
     with new_file(path, overwrite=overwrite) as unfinished:
         if suffix_of(path) == ".csv":
             with unfinished.open("w", encoding="utf-8", newline="") as stream:
-                write_csv(table, stream)
-        elif suffix_of(path) == ".parquet":
-            import pyarrow.parquet as parquet
-
-            parquet.write_table(table, unfinished)
-        else:
-            import pyarrow.feather as feather
-
-            feather.write_feather(table, str(unfinished))
+                write_csv(tables, stream)
+            return
+        first = next(tables)
+        writes_parquet = suffix_of(path) == ".parquet"
+        with (parquet.ParquetWriter if writes_parquet else pa.ipc.new_file)(str(unfinished), first.schema) as writer:
+            for rows in chain([first], tables):
+                writer.write_table(rows)
 
 
-def write_csv(table: Any, stream: TextIO) -> None:
-    """Write a table as CSV, with quotes only where they are needed."""
+def write_csv(tables: Iterator[Any], stream: TextIO) -> None:
+    """Write tables of one layout as CSV, with quotes only where they are needed."""
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(table.column_names)
-    for batch in table.to_batches(max_chunksize=_ROWS_PER_BATCH):
-        writer.writerows(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+    for number, rows in enumerate(tables):
+        writer.writerows([rows.column_names] * (not number))
+        for batch in rows.to_batches(max_chunksize=_ROWS_PER_BATCH):
+            writer.writerows(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+    stream.flush()
 
 
 def check_path(
@@ -536,23 +526,3 @@ def _is_same(one: Path, other: Path) -> bool:
     with suppress(OSError, RuntimeError):  # a file that does not exist, or links that form a circle
         return one.resolve() == other.resolve() or one.samefile(other)
     return False
-
-
-def _read_arrow(path: Path) -> Any:
-    import pyarrow as pa
-    import pyarrow.feather as feather
-    import pyarrow.parquet as parquet
-
-    with suppress(pa.ArrowException, OSError), opened(path) as stream:
-        return parquet.ParquetFile(stream).read() if suffix_of(path) == ".parquet" else feather.read_table(stream)
-    raise FileError(f"{path} is damaged, or is not a file of the type that its name states.")
-
-
-def _read_csv(path: Path, types: dict[str, Any], separator: str) -> Any:
-    import pyarrow.csv as arrow_csv
-
-    options = {
-        "parse_options": arrow_csv.ParseOptions(newlines_in_values=True, delimiter=separator),
-        "convert_options": arrow_csv.ConvertOptions(column_types=types, null_values=list(CSV_MISSING)),
-    }
-    return attempt(lambda: arrow_csv.read_csv(path, **options), partial(csv_refusal, path, types))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,8 +20,8 @@ from confide.cli.options import Format, exit_if_void, options_of_command
 from confide.errors import FileError, InputError, ParameterError, SchemaWarning
 
 if TYPE_CHECKING:
+    from confide.data.files import FilePart
     from confide.estimators.linear_model import PrivateLinearModel
-    from confide.models.model import ShownClass
 
 _STANDARD_OUTPUT = "-"
 
@@ -28,10 +32,11 @@ def predict(
     data: str,
     out: str,
     interval: float | None = None,
+    on_error: Literal["refuse", "skip", "null"] = "refuse",
     force: bool = False,
     output_format: Format = "text",
 ) -> None:
-    """Add the column `prediction`, and for classes `probability` (or `score`), to a table.
+    """Add the column `prediction`, and for classes `probability` (or `score`), to a table of any size.
 
     The probability is that of the positive class of the schema; with three classes or more, that of the predicted class. A
     support vector machine has no probabilities: its `score` is high where the positive class is likely. All columns of the
@@ -41,14 +46,21 @@ def predict(
     With --interval, the columns `low` and `high` are an interval of the predicted mean, probability or score, if the model
     has intervals. It is not an interval for a single new target.
 
+    A row may hold a cell that cannot be read, such as text in a column of numbers. By default the table is refused then.
+    With --on-error skip such rows are left out. With --on-error null they are kept without a prediction, and the column
+    `reason` says why. Standard error says how many there were.
+
     The output is not private: it holds the rows of the table. Only the model is. Cells that the schema does not describe
     (numbers outside of their bounds, categories that are not listed) are counted on standard error, by column.
     """
+    import pyarrow as pa
+
     from confide.cli import output
-    from confide.data.files import WRITABLE
+    from confide.data.files import WRITABLE, FilePart, Stamp
     from confide.data.sources import files_of
     from confide.estimators.linear_model import released_model
     from confide.estimators.loading import load
+    from confide.intake.arrays import text_of_cells_outside
     from confide.models.model import ShownClass, predicted_column, predicted_number
 
     if interval is not None and not 0.0 < interval < 1.0:
@@ -61,31 +73,50 @@ def predict(
         output.check_path(Path(out), (model_file, *files), WRITABLE, overwrite=force)
     released = released_model(model)
     shown = ShownClass.of(released) if released.domain else None
-    with output.working("reading the rows"):
-        kinds = _kinds_of_columns(model, model_file)
-        rows = output.read_columns(files, kinds)
-        table = output.read_all(files, kinds)
     score_name = None if shown is None else "probability" if hasattr(model, "predict_proba") else "score"
-    names = ("prediction", *(() if score_name is None else (score_name,)), *(() if interval is None else ("low", "high")))
-    if table.num_rows != rows.num_rows:
-        raise FileError(f"{files[0]} changed while it was read; run the command again.")
-    if set(names) & set(table.column_names):
-        raise InputError(f"{files[0]} already has a column named {' or '.join(names)}; rename it.")
+    label = pa.array(list(released.domain) or [0.0]).type
+    types = {"prediction": label} | ({} if score_name is None else {score_name: pa.float64()})
+    types |= {} if interval is None else {"low": pa.float64(), "high": pa.float64()}
+    parts = [FilePart(Stamp.of(path), _kinds_of_columns(model, model_file)) for path in files]
+    for part in parts:
+        part.check()
+    layout, seen = output.layout_of(parts), _Seen()
+    if taken := {*types, *(["reason"] if on_error == "null" else [])} & set(layout.names):
+        raise InputError(f"{files[0]} already has a column named {' or '.join(sorted(taken))}; rename it.")
+
+    def tables() -> Iterator[Any]:
+        for part in parts:
+            for table in output.whole_tables(part, layout):
+                yield _scored(model, part, table, types, interval, on_error, seen)
+            part.stamp.check()
+        if not seen.rows:
+            raise InputError(f"{files[0]} has no rows below its line of names; at least one row is needed.")
+
     with output.working("predicting"):
-        table, outside = _with_predictions(table, rows, model, shown, score_name, interval)
+        if out == _STANDARD_OUTPUT:
+            output.write_csv(tables(), typer.get_text_stream("stdout", encoding="utf-8"))
+        else:
+            output.write_tables(tables(), Path(out), overwrite=force)
     if model.guarantee_.void is not None:
         print(f"warning: this model is NOT PRIVATE. {printable(model.guarantee_.void)}", file=sys.stderr)
-    if outside is not None:
-        print(f"warning: {printable(str(outside))}", file=sys.stderr)
+    n_faults = seen.faults.total()
+    if model.schema is not None and seen.outside:
+        told = text_of_cells_outside(model.schema, seen.rows - n_faults, seen.outside)
+        print(f"warning: {printable(told)}", file=sys.stderr)
+    if n_faults:
+        what = "are left out" if on_error == "skip" else "have no prediction"
+        told = f"{n_faults:,} of {seen.rows:,} rows {what}"
+        print(f"warning: {told}, because they cannot be read:", file=sys.stderr)
+        for reason, count in seen.faults.most_common():
+            print(f"  {count:,}: {printable(reason)}", file=sys.stderr)
     if out == _STANDARD_OUTPUT:
-        stream = typer.get_text_stream("stdout", encoding="utf-8")
-        output.write_csv(table, stream)
-        stream.flush()
         return
-    with output.working(f"writing {out}"):
-        output.write_table(table, Path(out), overwrite=force)
-    document: dict[str, Any] = {"out": out, "rows": table.num_rows}
-    document["cells_outside_schema"] = {} if outside is None else outside.cells
+    document: dict[str, Any] = {
+        "out": out,
+        "rows": seen.rows - n_faults * (on_error == "skip"),
+        "cells_outside_schema": dict(seen.outside),
+    }
+    document["rows_without_prediction"] = dict(seen.faults)
     if shown is None:
         document |= {"target": predicted_column(released)}
         words = f"Wrote {out}: prediction of {predicted_number(released)}."
@@ -96,32 +127,131 @@ def predict(
     output.Screen(output_format).answer(lambda: document, [verbatim(words)])
 
 
-def _with_predictions(
-    table: Any,
-    rows: Any,
+class _Seen:
+    """What was seen while rows were predicted: their number, cells outside of the schema, and why rows cannot be read."""
+
+    def __init__(self) -> None:
+        self.rows, self.outside, self.faults = 0, Counter[str](), Counter[str]()
+
+
+def _scored(
     model: PrivateLinearModel,
-    shown: ShownClass | None,
-    score_name: str | None,
+    part: FilePart,
+    table: Any,
+    types: dict[str, Any],
     interval: float | None,
-) -> tuple[Any, SchemaWarning | None]:
-    """The table with the predictions and, for classes, their probabilities or scores; what the schema does not describe."""
+    on_error: str,
+    seen: _Seen,
+) -> Any:
+    """The rows of a table with their predictions in columns of these types, and with the column `reason` for "null".
+
+    Rows that cannot be read are left out for "skip".
+    """
     import pyarrow as pa
+    import pyarrow.compute as pc
+
+    seen.rows += table.num_rows
+    reasons: list[str | None] = [None] * table.num_rows
+    kept, places = table, None
+    try:
+        columns = _predictions(model, _as_read(part, table), interval, seen)
+    except InputError:
+        if on_error == "refuse":
+            raise
+        reasons = _reasons(model, part, table)
+        seen.faults.update(reason for reason in reasons if reason is not None)
+        readable = pa.array([reason is None for reason in reasons])
+        kept = table.filter(readable)
+        columns = _predictions(model, _as_read(part, kept), interval, seen) if kept.num_rows else [[] for _ in types]
+        places = pc.if_else(readable, pc.subtract(pc.cumulative_sum(pc.cast(readable, "int64")), 1), None)
+    table = kept if on_error == "skip" else table
+    for (name, kind), column in zip(types.items(), columns, strict=True):
+        values = pa.array(column, kind)
+        table = table.append_column(name, values if places is None or on_error == "skip" else values.take(places))
+    return table.append_column("reason", pa.array(reasons, pa.string())) if on_error == "null" else table
+
+
+def _predictions(model: PrivateLinearModel, rows: Any, interval: float | None, seen: _Seen) -> list[Any]:
+    """The columns that are added to rows that can be read."""
+    from confide.estimators.linear_model import released_model
+    from confide.models.model import ShownClass
 
     X = rows if model.schema is not None else rows.to_pandas()
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always", SchemaWarning)
-        table = table.append_column("prediction", pa.array(model.predict(X).tolist()))
-    outside = next((warning.message for warning in given if isinstance(warning.message, SchemaWarning)), None)
+        columns = [model.predict(X).tolist()]
+    for warning in given:
+        seen.outside.update(getattr(warning.message, "cells", {}))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SchemaWarning)  # it was given for the same rows
         ends = None if interval is None else model.predict_interval(X, interval)
-        if shown is not None:
+        if model._released_labels():
+            shown = ShownClass.of(released_model(model))
             values = model.predict_proba(X) if hasattr(model, "predict_proba") else model.decision_function(X)
-            table = table.append_column(score_name, pa.array(shown.of_rows(values)))
+            columns.append(shown.of_rows(values))
             ends = None if ends is None else shown.ends_of_rows(ends, values)
-    for name, column in () if ends is None else (("low", ends[:, 0]), ("high", ends[:, 1])):
-        table = table.append_column(name, pa.array(column))
-    return table, outside
+    return columns if ends is None else [*columns, ends[:, 0], ends[:, 1]]
+
+
+def _as_read(part: FilePart, table: Any) -> Any:
+    """The columns of a table that a model reads: numbers as numbers, if they are text in the file."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from confide.data.files import CSV_MISSING, attempt, stated_by_folders, suffix_of
+
+    columns, is_text = {}, suffix_of(part.path) == ".csv"
+    for name, kind in part.kinds.items():
+        cells = table[name]
+        if kind == "number" and (is_text or name in stated_by_folders(part.path)) and pa.types.is_string(cells.type):
+            given = pc.if_else(pc.is_in(cells, value_set=pa.array(CSV_MISSING)), None, pc.utf8_trim_whitespace(cells))
+            refused = partial(_refused_text, part.path, name)
+            cells = attempt(partial(pc.cast, given, pa.float64()), refused)
+        columns[name] = cells
+    return pa.table(columns)
+
+
+def _refused_text(path: Path, name: str, complaint: str) -> InputError:
+    """The refusal of text in a column of numbers. It shows no cell, and of the complaint of pyarrow only what kind it is."""
+    from confide.features.cells import DATE, DATES, NOT_NUMBERS
+
+    is_date = re.search(f"string: '(?:{DATE})", complaint) is not None
+    return InputError(f'{path}: column "{name}" holds {DATES if is_date else NOT_NUMBERS}')
+
+
+def _reasons(model: PrivateLinearModel, part: FilePart, table: Any) -> list[str | None]:
+    """Why each of the rows of a table cannot be read; None where it can. Each cell that is written alike is tried once."""
+    import numpy as np
+
+    from confide.features.schema import Schema
+    from confide.features.table import RawTable
+
+    def tried(name: str, column: Any, cells: Any) -> list[str | None]:
+        try:
+            read = _as_read(replace(part, kinds={name: part.kinds[name]}), table.__class__.from_arrays([cells], [name]))
+            if column is not None:
+                RawTable.of(read, Schema([column]), with_person=False).checked_column(0, refuse=True)
+            elif not np.isfinite(read[name].to_numpy(zero_copy_only=False).astype(float)).all():
+                raise InputError(f'column "{name}": holds numbers that are missing or infinite.')
+        except InputError as error:
+            half = len(cells) // 2
+            halves = (cells[:half], cells[half:]) if half else ()
+            return (
+                [reason for some in halves for reason in tried(name, column, some)]
+                if half
+                else [str(error).removeprefix(f"{part.path}: ")]
+            )
+        return [None] * len(cells)
+
+    reasons = np.full(table.num_rows, None, dtype=object)
+    described: list[tuple[str, Any]] = [(name, None) for name in part.kinds]
+    if model.schema is not None:
+        described = [(column.raw_name, column) for column in model.schema.columns]
+    for name, column in described:
+        encoded = table[name].combine_chunks().dictionary_encode(null_encoding="encode")
+        of_cells = np.array([*tried(name, column, encoded.dictionary), None], dtype=object)
+        reasons = np.where(reasons == None, of_cells[encoded.indices.to_numpy()], reasons)  # noqa: E711 - cell by cell
+    return list(reasons)
 
 
 def _kinds_of_columns(model: PrivateLinearModel, path: Path) -> dict[str, Literal["number", "text"]]:

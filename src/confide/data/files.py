@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar, cast
 from urllib.parse import unquote
 
-from confide.data.csv_files import CsvForm, counted_quotes, csv_batches
+from confide.data.csv_files import counted_quotes, csv_batches
 from confide.errors import FileError, InputError
 from confide.features.canonical_labels import MISSING_WORDS
 from confide.features.cells import DATE, DATES, NOT_NUMBERS, looks_like_number, number_in
@@ -210,8 +210,7 @@ class FilePart:
     def _csv(self, names: list[str]) -> Iterator[Any]:
         separator = separator_of(self.path, self.kinds)
         types = csv_types({name: self.kinds[name] for name in names})
-        form = CsvForm(separator, _names_in(self.path, separator), types, CSV_MISSING)
-        return csv_batches(partial(opened, self.path), form)
+        return csv_batches(partial(opened, self.path), separator, types, CSV_MISSING)
 
 
 def stated_by_folders(path: Path) -> dict[str, str | None]:

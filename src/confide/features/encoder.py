@@ -354,7 +354,7 @@ class Encoder:
 # no such cells, because their number would be an answer about its rows.
 
 
-def _sentence(column: Column, count: int) -> str:
+def sentence_of_cells_outside(column: Column, count: int) -> str:
     """How many cells of a column lie outside of what its description allows, and what becomes of them. It shows no cell."""
     several = count != 1
     number = f'"{column.name}": {count:,} cell{"s" * several}'
@@ -367,8 +367,8 @@ def _sentence(column: Column, count: int) -> str:
     return f"{number} is none of the listed categories and counts as no level"
 
 
-def cells_outside(frame: Any, schema: Schema, codes: Codes) -> dict[str, tuple[int, str]]:
-    """By column, how many numbers lie outside their bounds or categories have no level, with a sentence; none of 0 cells.
+def cells_outside(frame: Any, schema: Schema, codes: Codes) -> dict[str, int]:
+    """By column, how many numbers lie outside their bounds or categories have no level; none of 0 cells.
 
     Missing cells do not count, nor does a category that counts as another one (`other`), because it is described.
 
@@ -379,7 +379,7 @@ def cells_outside(frame: Any, schema: Schema, codes: Codes) -> dict[str, tuple[i
     codes : what `Encoder.read` gave for the frame, checked
     """
     raw: RawTable | None = None
-    outside: dict[str, tuple[int, str]] = {}
+    outside: dict[str, int] = {}
     for place, (column, read) in enumerate(zip(schema.columns, codes.columns, strict=False)):
         if not column.is_number:
             count = int((read < 0).sum())
@@ -393,5 +393,5 @@ def cells_outside(frame: Any, schema: Schema, codes: Codes) -> dict[str, tuple[i
                 # As numbers of Python the bounds would be rounded to the precision of the column.
                 count = int(((read < np.float64(column.low)) | (read > np.float64(column.high))).sum())
         if count:
-            outside[column.name] = count, _sentence(column, count)
+            outside[column.name] = count
     return outside

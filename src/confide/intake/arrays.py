@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import product
@@ -27,7 +28,8 @@ from confide.data.spooled import as_frame
 from confide.erm.row_bounds import canonical
 from confide.errors import InputError, InputTypeError, SchemaWarning
 from confide.features.cells import looks_like_number, positions_of
-from confide.features.encoder import Encoder, cells_outside
+from confide.features.encoder import Encoder, cells_outside, sentence_of_cells_outside
+from confide.features.schema import Schema
 from confide.intake.specification import Columns, RowSpecification
 from confide.known_words import names_by_position
 from confide.threads import made_in_order
@@ -126,16 +128,20 @@ def rows_to_score(X: Any, estimator: Any, encoder: Encoder | None, *, accepts_sp
         rows = X if _has_names(X, encoder) else _array_to_encode(X, estimator, is_fit=False)
         codes = encoder.read(rows)
         if outside := cells_outside(rows, encoder.schema, codes):
-            which = "the row" if codes.n_rows == 1 else f"the {codes.n_rows:,} rows"
-            sentences = "; ".join(sentence for _, sentence in outside.values())
-            text = (
-                f"{which} to be predicted hold{'s' * (codes.n_rows == 1)} cells that the schema does not describe: "
-                f"{sentences}. Correct the rows, for example their spelling or unit, or do not rely on these predictions."
-            )
-            warning = SchemaWarning(text, {name: count for name, (count, _) in outside.items()})
+            warning = SchemaWarning(text_of_cells_outside(encoder.schema, codes.n_rows, outside), outside)
             warnings.warn(warning, stacklevel=1 + steps_outside(sys._getframe()))
         return EncodedBlocks(encoder, codes)
     return numeric_blocks(X, estimator, is_fit=False, accepts_sparse=accepts_sparse)
+
+
+def text_of_cells_outside(schema: Schema, n_rows: int, outside: Mapping[str, int]) -> str:
+    """What a caller is told of so many cells, by column, that the schema does not describe, in rows to be predicted."""
+    sentences = [sentence_of_cells_outside(schema.columns_by_name[name], count) for name, count in outside.items()]
+    return (
+        f"{'the row' if n_rows == 1 else f'the {n_rows:,} rows'} to be predicted hold{'s' * (n_rows == 1)} cells that the "
+        f"schema does not describe: {'; '.join(sentences)}. Correct the rows, for example their spelling or unit, or do not "
+        f"rely on these predictions."
+    )
 
 
 def _has_names(X: Any, encoder: Encoder) -> bool:

@@ -359,9 +359,9 @@ def _softplus(graph: OnnxGraph, value: str) -> str:
 
 # A model as text that scores rows elsewhere: a query in SQL, and one file of Python.
 #
-# Both are made of one table of effects. For each group of encoded columns it has the values of the columns at which an effect
-# is given, and the effect at each of them, or at each pair for an interaction. Between two numbers the effect is a straight
-# line on the column's own scale. So the effects and the intercept add up to the score of every row.
+# Both are made of one table of effects. For each group of encoded columns it has the values of the columns at which an
+# effect is given, and the effect at each of them, or at each pair for an interaction. Between two numbers the effect is a
+# straight line on the column's own scale. So the effects and the intercept add up to the score of every row.
 
 DIALECTS = {
     "postgresql": ("TEXT", "DOUBLE PRECISION", '"'),
