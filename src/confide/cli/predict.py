@@ -18,6 +18,7 @@ from confide.blocks import verbatim
 from confide.cli.failures import printable
 from confide.cli.options import Format, exit_if_void, options_of_command
 from confide.errors import FileError, InputError, ParameterError, SchemaWarning
+from confide.known_words import printable_lines
 
 if TYPE_CHECKING:
     from confide.data.files import FilePart
@@ -53,30 +54,21 @@ def predict(
     The output is not private: it holds the rows of the table. Only the model is. Cells that the schema does not describe
     (numbers outside of their bounds, categories that are not listed) are counted on standard error, by column.
     """
-    import pyarrow as pa
-
     from confide.cli import output
     from confide.data.files import WRITABLE, FilePart, Stamp
     from confide.data.sources import files_of
     from confide.estimators.linear_model import released_model
     from confide.estimators.loading import load
-    from confide.intake.arrays import text_of_cells_outside
     from confide.models.model import ShownClass, predicted_column, predicted_number
 
-    if interval is not None and not 0.0 < interval < 1.0:
-        raise ParameterError("--interval must be a number strictly between 0 and 1, for example 0.95.")
-    if out == _STANDARD_OUTPUT and output_format == "json":
-        raise ParameterError("--out - writes the table to standard output, so --format json is not possible; leave it out.")
+    _check_options(out, interval, output_format)
     model = load(model_file)
     files = files_of(data, model.schema)
     if out != _STANDARD_OUTPUT:
         output.check_path(Path(out), (model_file, *files), WRITABLE, overwrite=force)
     released = released_model(model)
     shown = ShownClass.of(released) if released.domain else None
-    score_name = None if shown is None else "probability" if hasattr(model, "predict_proba") else "score"
-    label = pa.array(list(released.domain) or [0.0]).type
-    types = {"prediction": label} | ({} if score_name is None else {score_name: pa.float64()})
-    types |= {} if interval is None else {"low": pa.float64(), "high": pa.float64()}
+    types = _types_of_columns(model, released.domain, interval)
     parts = [FilePart(Stamp.of(path), _kinds_of_columns(model, model_file)) for path in files]
     for part in parts:
         part.check()
@@ -88,7 +80,8 @@ def predict(
         for part in parts:
             for table in output.whole_tables(part, layout):
                 yield _scored(model, part, table, types, interval, on_error, seen)
-            part.stamp.check()
+            if part.stamp != Stamp.of(part.path):
+                raise FileError(f"{part.path} changed while it was read; run the command again.")
         if not seen.rows:
             raise InputError(f"{files[0]} has no rows below its line of names; at least one row is needed.")
 
@@ -97,34 +90,36 @@ def predict(
             output.write_csv(tables(), typer.get_text_stream("stdout", encoding="utf-8"))
         else:
             output.write_tables(tables(), Path(out), overwrite=force)
-    if model.guarantee_.void is not None:
-        print(f"warning: this model is NOT PRIVATE. {printable(model.guarantee_.void)}", file=sys.stderr)
-    n_faults = seen.faults.total()
-    if model.schema is not None and seen.outside:
-        told = text_of_cells_outside(model.schema, seen.rows - n_faults, seen.outside)
-        print(f"warning: {printable(told)}", file=sys.stderr)
-    if n_faults:
-        what = "are left out" if on_error == "skip" else "have no prediction"
-        told = f"{n_faults:,} of {seen.rows:,} rows {what}"
-        print(f"warning: {told}, because they cannot be read:", file=sys.stderr)
-        for reason, count in seen.faults.most_common():
-            print(f"  {count:,}: {printable(reason)}", file=sys.stderr)
+    seen.tell(model, on_error)
     if out == _STANDARD_OUTPUT:
         return
-    document: dict[str, Any] = {
-        "out": out,
-        "rows": seen.rows - n_faults * (on_error == "skip"),
-        "cells_outside_schema": dict(seen.outside),
-    }
+    n_rows = seen.rows - seen.faults.total() * (on_error == "skip")
+    document: dict[str, Any] = {"out": out, "rows": n_rows, "cells_outside_schema": dict(seen.outside)}
     document["rows_without_prediction"] = dict(seen.faults)
     if shown is None:
         document |= {"target": predicted_column(released)}
         words = f"Wrote {out}: prediction of {predicted_number(released)}."
     else:
         label = "prediction" if shown.position is None else shown.label
-        document |= {"target": shown.column, f"{score_name}_of": label}
-        words = f"Wrote {out}: prediction, and {score_name} of {shown}."
+        document |= {"target": shown.column, f"{[*types][1]}_of": label}
+        words = f"Wrote {out}: prediction, and {[*types][1]} of {shown}."
     output.Screen(output_format).answer(lambda: document, [verbatim(words)])
+
+
+def _check_options(out: str, interval: float | None, output_format: Format) -> None:
+    if interval is not None and not 0.0 < interval < 1.0:
+        raise ParameterError("--interval must be a number strictly between 0 and 1, for example 0.95.")
+    if out == _STANDARD_OUTPUT and output_format == "json":
+        raise ParameterError("--out - writes the table to standard output, so --format json is not possible; leave it out.")
+
+
+def _types_of_columns(model: PrivateLinearModel, domain: tuple[Any, ...], interval: float | None) -> dict[str, Any]:
+    """The columns that are added, in order, and their Arrow types; after the prediction its probability or score."""
+    import pyarrow as pa
+
+    score = [] if not domain else ["probability" if hasattr(model, "predict_proba") else "score"]
+    ends = [] if interval is None else ["low", "high"]
+    return {"prediction": pa.array(list(domain) or [0.0]).type} | dict.fromkeys([*score, *ends], pa.float64())
 
 
 class _Seen:
@@ -132,6 +127,22 @@ class _Seen:
 
     def __init__(self) -> None:
         self.rows, self.outside, self.faults = 0, Counter[str](), Counter[str]()
+
+    def tell(self, model: PrivateLinearModel, on_error: str) -> None:
+        """Say on standard error what whoever uses the predictions should know."""
+        from confide.intake.arrays import text_of_cells_outside
+
+        n_faults, told = self.faults.total(), []
+        if model.guarantee_.void is not None:
+            told.append(f"this model is NOT PRIVATE. {model.guarantee_.void}")
+        if model.schema is not None and self.outside:
+            told.append(text_of_cells_outside(model.schema, self.rows - n_faults, self.outside))
+        if n_faults:
+            what = "are left out" if on_error == "skip" else "have no prediction"
+            whys = "".join(f"\n  {count:,}: {printable(reason)}" for reason, count in self.faults.most_common())
+            told.append(f"{n_faults:,} of {self.rows:,} rows {what}, because they cannot be read:{whys}")
+        for words in told:
+            print(f"warning: {printable_lines(words)}", file=sys.stderr)
 
 
 def _scored(
@@ -185,7 +196,7 @@ def _predictions(model: PrivateLinearModel, rows: Any, interval: float | None, s
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SchemaWarning)  # it was given for the same rows
         ends = None if interval is None else model.predict_interval(X, interval)
-        if model._released_labels():
+        if hasattr(model, "classes_"):
             shown = ShownClass.of(released_model(model))
             values = model.predict_proba(X) if hasattr(model, "predict_proba") else model.decision_function(X)
             columns.append(shown.of_rows(values))
@@ -244,10 +255,8 @@ def _reasons(model: PrivateLinearModel, part: FilePart, table: Any) -> list[str 
         return [None] * len(cells)
 
     reasons = np.full(table.num_rows, None, dtype=object)
-    described: list[tuple[str, Any]] = [(name, None) for name in part.kinds]
-    if model.schema is not None:
-        described = [(column.raw_name, column) for column in model.schema.columns]
-    for name, column in described:
+    columns: Any = () if model.schema is None else model.schema.columns
+    for name, column in [(column.raw_name, column) for column in columns] or [(name, None) for name in part.kinds]:
         encoded = table[name].combine_chunks().dictionary_encode(null_encoding="encode")
         of_cells = np.array([*tried(name, column, encoded.dictionary), None], dtype=object)
         reasons = np.where(reasons == None, of_cells[encoded.indices.to_numpy()], reasons)  # noqa: E711 - cell by cell
