@@ -90,12 +90,29 @@ static int dense_case(void)
     double *of_block = room((d + 1) * 8), *blocks = calloc(d + 1, 8);
     const ptrdiff_t rows_in_block = 1 + (ptrdiff_t)drawn(drawn(2) ? 70 : 700);
     job.out = blocks;
-    const int near = clipped_pass(&job, &given, rows_in_block, of_block, 1);
+    const int near = clipped_pass(&job, &given, NULL, rows_in_block, of_block, 1);
     right = right && (!near || same(blocks, other, d + 1, odd));
     double *others = calloc(d + 1, 8);
     job.out = others;
-    right = right && near == clipped_pass(&job, &given, rows_in_block, of_block, 0);
+    right = right && near == clipped_pass(&job, &given, NULL, rows_in_block, of_block, 0);
     right = right && (!near || same(blocks, others, d + 1, odd));
+    if (!by_columns && !both && d >= 4) {
+        /* And moved by a centre. */
+        double *centre = room(d * 8), square = 0.0;
+        for (ptrdiff_t j = 0; j < d; j++) {
+            centre[j] = number(0) / 10.0;
+            square += centre[j] * centre[j];
+        }
+        const struct centred centred = {centre, 0.5, 1.5, square, number(odd)};
+        memset(blocks, 0, (d + 1) * 8), memset(others, 0, (d + 1) * 8);
+        struct dense moving = given;
+        moving.radius = given.radius < 1.0 ? given.radius : 30.0;
+        const int close = clipped_pass(&job, &moving, &centred, rows_in_block, of_block, 0);
+        job.out = blocks;
+        right = right && close == clipped_pass(&job, &moving, &centred, rows_in_block, of_block, 1);
+        right = right && (!close || same(blocks, others, d + 1, odd));
+        free(centre);
+    }
     free(of_block), free(blocks), free(others);
     const int constant = (int)drawn(2);
     if (right && d + constant <= MOST_BENT) {

@@ -292,14 +292,23 @@ def test_a_pass_reads_labels_and_weights_of_the_same_rows():
     [
         RowSum(SquaredLoss(1.0, 1.0), BallBound(1.0), 0.0, 1),
         RowSum(ClippedSlopes(LogisticLoss(), 0.3), BallBound(1.0), 0.0, 1),
-        RowSum(LogisticLoss(), Centred(BallBound(1.0), (0.0,) * 6, 1.0), 0.0, 1),
+        RowSum(LogisticLoss(), type("Other", (Centred,), {"__slots__": ()})(BallBound(1.0), (0.0,) * 6, 1.0), 0.0, 1),
         RowSum(LogisticLoss(), BallBound(1.0), 0.0, 0),
         RowSum(LogisticLoss(), BallBound(1.0), 0.0, 2),
         RowSum(type("Other", (LogisticLoss,), {"__slots__": ()})(), BallBound(1.0), 0.0, 1),
         RowSum(LogisticLoss(), type("Other", (BallBound,), {"__slots__": ()})(1.0), 0.0, 1),
         type("Other", (RowSum,), {"__slots__": ()})(LogisticLoss(), BallBound(1.0), 0.0, 1),
     ],
-    ids=["targets", "clipped slopes", "centred", "values", "Hessians", "another loss", "another bound", "another sum"],
+    ids=[
+        "targets",
+        "clipped slopes",
+        "another centring",
+        "values",
+        "Hessians",
+        "another loss",
+        "another bound",
+        "another sum",
+    ],
 )
 def test_numpy_makes_sums_that_the_kernel_is_not_trusted_with(row_sum):
     """Those of several problems too."""
@@ -478,6 +487,10 @@ MISTAKES = {
     "weights below 1 count 1": changed(6, lambda given: max(given, 1.0)),
     "no constant": changed(8, lambda given: 0.0),
     "another corner or joint": changed(10, lambda given: 0.5 * given),
+    "rows that are not moved": changed(12, lambda given: None),
+    "another centre": changed(12, lambda given: (0.5 * given[0], *given[1:])),
+    "moved rows that are longer": changed(12, lambda given: (given[0], 1.1 * given[1], given[2])),
+    "moved rows as they are": changed(12, lambda given: (*given[:2], 1.0)),
     "the last lane": without_last_lane,
     "the tail": wrong_tail,
     "one block": first_block_alone,
@@ -561,12 +574,15 @@ def test_whether_the_kernel_is_tried_depends_on_no_row(monkeypatch, untried, row
         (11, np.zeros(6)),
         (11, np.zeros(8)),
         (11, fixed(np.zeros(7))),
+        (0, np.ones((5, 12))[:, ::2]),
+        (12, (np.ones(5), 1.0, 1.5)),
+        (12, (np.ones(6, np.float32), 1.0, 1.5)),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused_one_by_one(compiled, place, wrong):
     """Otherwise the kernel would read or write beside them."""
     right = [np.ones((5, 6)), 1.0, 4.0**99, 4, np.ones(5, np.int8), np.ones(5), 1.0, np.ones(6)]
-    right += [0.0, 0, 0.0, np.zeros(7), False]
+    right += [0.0, 0, 0.0, np.zeros(7), (np.ones(6), 1.0, 1.5), False]
     assert compiled.clipped_sums(*right) is True
     right[place] = wrong
     with pytest.raises((ValueError, BufferError)):

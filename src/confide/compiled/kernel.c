@@ -71,6 +71,14 @@ struct scaled {
     double *moved;                          /* the sum of shift times slope is added to it */
 };
 
+/* Rows that are moved by a centre, shortened to a radius and magnified. */
+struct centred {
+    const double *centre; /* d */
+    double radius, magnification;
+    double square;    /* the squared length of the centre */
+    double at_centre; /* the centre times the weights */
+};
+
 struct column {
     int kind;
     const void *codes;
@@ -184,16 +192,27 @@ static struct job job_of_block(const struct job *job, ptrdiff_t first, ptrdiff_t
     return own;
 }
 
+static int centred_pass(const struct job *job, const struct dense *given, const struct centred *centred, int plain)
+{
+#ifdef HAS_AVX2
+    if (!plain && has_avx2())
+        return centred_pass_avx2(job, given, centred);
+#endif
+    return centred_pass_plain(job, given, centred);
+}
+
 /* The same for sums on which a certificate rests: each block of rows is summed up by itself, in `of_block` (d + 1), so that
-   chains of additions stay short. Returns whether no row was farther than `given->farthest`; otherwise the sums are of no use. */
-static int clipped_pass(const struct job *job, const struct dense *given, ptrdiff_t rows_in_block, double *of_block, int plain)
+   chains of additions stay short. `centred` is NULL for rows that are not moved. Returns whether no row was farther than
+   `given->farthest`; otherwise the sums are of no use. */
+static int clipped_pass(const struct job *job, const struct dense *given, const struct centred *centred, ptrdiff_t rows_in_block,
+                        double *of_block, int plain)
 {
     int near = 1;
     for (ptrdiff_t first = 0; near && first < job->n; first += rows_in_block) {
         const struct job own = job_of_block(job, first, rows_in_block, of_block);
         struct dense rows = *given;
         rows.rows += first * given->row_stride;
-        near = dense_pass(&own, &rows, plain);
+        near = centred ? centred_pass(&own, &rows, centred, plain) : dense_pass(&own, &rows, plain);
         for (ptrdiff_t j = 0; j <= job->d; j++)
             job->out[j] += of_block[j];
     }
@@ -542,21 +561,26 @@ static PyObject *dense_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
 }
 
 PyDoc_STRVAR(clipped_sums_doc,
-             "clipped_sums(rows, radius, farthest, rows_in_block, labels, counts, largest, weights, offset, loss, a, out, plain)\n\n"
-             "Adds the same sums over rows (n, d) that are shortened to the radius, block by block. Returns False where the squared\n"
-             "length of a row is beyond `farthest`, or is no number; what was added then is of no use.");
+             "clipped_sums(rows, radius, farthest, rows_in_block, labels, counts, largest, weights, offset, loss, a, out, centring, plain)\n\n"
+             "Adds the same sums over rows (n, d) that are shortened to the radius, block by block. `centring` is None, or centre,\n"
+             "radius and magnification: then rows, each in one piece, are moved, shortened again and magnified. Returns False where\n"
+             "the squared length of a row is beyond `farthest`, or is no number; what was added then is of no use.");
 
 static PyObject *clipped_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *rows, *labels, *counts, *weights, *out;
-    Py_buffer views[MOST_BUFFERS], matrix;
+    PyObject *centring, *centre;
+    Py_buffer views[MOST_BUFFERS + 1], matrix, *view;
     struct held held = {views, 0};
     struct job job;
+    struct centred centred = {NULL, 0.0, 0.0, 0.0, 0.0};
     double radius, farthest, *of_block = NULL;
     Py_ssize_t rows_in_block;
     int plain, near = 0;
-    if (!PyArg_ParseTuple(arguments, "OddnOOdOdidOp", &rows, &radius, &farthest, &rows_in_block, &labels, &counts, &job.largest,
-                          &weights, &job.offset, &job.loss.kind, &job.loss.a, &out, &plain))
+    if (!PyArg_ParseTuple(arguments, "OddnOOdOdidOOp", &rows, &radius, &farthest, &rows_in_block, &labels, &counts, &job.largest,
+                          &weights, &job.offset, &job.loss.kind, &job.loss.a, &out, &centring, &plain))
+        return NULL;
+    if (centring != Py_None && !PyArg_ParseTuple(centring, "Odd", &centre, &centred.radius, &centred.magnification))
         return NULL;
     job.loss.low = job.loss.high = 0.0;
     if (PyObject_GetBuffer(rows, &matrix, PyBUF_FORMAT | PyBUF_STRIDES) < 0)
@@ -566,6 +590,19 @@ static PyObject *clipped_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
     if (!sound)
         PyErr_SetString(PyExc_ValueError, "the kernel needs rows in a matrix of doubles or floats, and blocks of one row or more.");
     sound = sound && common(&held, &job, matrix.shape[0], matrix.shape[1], labels, counts, weights, out);
+    if (sound && centring != Py_None) {
+        sound = matrix.strides[1] == matrix.itemsize && job.d >= 4;
+        if (!sound)
+            PyErr_SetString(PyExc_ValueError, "the kernel moves rows of four numbers or more, each row in one piece.");
+        sound = sound && (view = vector(&held, centre, "d", job.d, 0)) != NULL;
+    }
+    if (sound && centring != Py_None) {
+        centred.centre = view->buf;
+        for (ptrdiff_t j = 0; j < job.d; j++) {
+            centred.square += centred.centre[j] * centred.centre[j];
+            centred.at_centre += centred.centre[j] * job.weights[j];
+        }
+    }
     if (sound && !(of_block = malloc((size_t)(job.d + 1) * sizeof(double)))) {
         PyErr_NoMemory();
         sound = 0;
@@ -573,7 +610,7 @@ static PyObject *clipped_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
     if (sound) {
         struct dense given = {matrix.buf, job.d, matrix.strides[0], matrix.strides[1], matrix.itemsize, radius, farthest};
         Py_BEGIN_ALLOW_THREADS
-        near = clipped_pass(&job, &given, rows_in_block, of_block, plain);
+        near = clipped_pass(&job, &given, centred.centre ? &centred : NULL, rows_in_block, of_block, plain);
         Py_END_ALLOW_THREADS
     }
     free(of_block);

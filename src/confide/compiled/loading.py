@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 MOST_BENT = 64
 """The kernel makes sums of products of at most so many columns, the constant of the intercept included."""
@@ -36,10 +37,11 @@ class Kernel(Protocol):
     upper triangle, with D = d, or d + 1 where rows have the constant 1.
     """
     clipped_sums: Callable[..., bool]
-    """(rows, radius, farthest, rows_in_block, labels, counts, largest, weights, offset, loss, a, out, plain)
+    """(rows, radius, farthest, rows_in_block, labels, counts, largest, weights, offset, loss, a, out, centring, plain)
 
-    The same rows, summed up block by block, with chains of additions no longer than those of NumPy. False where the squared
-    length of a row is beyond `farthest`, or is no number. Then `out` is of no use.
+    The same rows, summed up block by block, with chains of additions no longer than those of NumPy. `centring` is None, or
+    centre, radius and magnification for rows in one piece, which are moved, shortened again and magnified. False where the
+    squared length of a row is beyond `farthest`, or is no number. Then `out` is of no use.
     """
     scaled_sums: Callable[..., None]
     """(rows, scales, shifts, limits, labels, counts, largest, weights, offset, at_centre, loss, a, out, moved, plain)
@@ -77,8 +79,6 @@ def is_plain() -> bool:
 
 @cache
 def _built() -> Kernel | None:
-    try:
-        module: Any = import_module("confide.compiled._kernel")
-    except ImportError:
-        return None
-    return cast(Kernel, module)
+    with suppress(ImportError):
+        return cast(Kernel, import_module("confide.compiled._kernel"))
+    return None

@@ -411,6 +411,55 @@ static TARGET void NAME(scaled_pass)(const struct job *job, const struct dense *
     }
 }
 
+/* The same for rows that are shortened, moved by a centre, shortened again and magnified. With x a row and g the factor of the
+   first shortening, that is f (g x - centre), f the magnification or less: score and sum are made of x and of the centre. */
+static INLINE TARGET int NAME(by_centred_rows)(const struct job *job, const struct dense *given, const struct centred *centred,
+                                               const int single)
+{
+    const ptrdiff_t d = given->d, size = single ? 4 : 8;
+    double scores[FEW], squares[FEW], lengths[FEW], products[FEW], moved = 0.0;
+    int far = 0;
+    vec edge = SPLAT(0.0), beside = SPLAT(0.0), ones = SPLAT(0.0);
+    for (int i = 4 - (int)(d % 4); i < 4 && d % 4; i++) {
+        edge[i] = job->weights[d - 4 + i];
+        beside[i] = centred->centre[d - 4 + i];
+        ones[i] = 1.0;
+    }
+    const int chunk = NAME(rows_at_once)(d, size);
+    for (ptrdiff_t first = 0; first < job->n; first += chunk) {
+        const int n = job->n - first < chunk ? (int)(job->n - first) : chunk;
+        const char *rows = given->rows + first * given->row_stride;
+        NAME(row_scores)(rows, given->row_stride, n, d, job->weights, edge, ones, single, 1, scores, squares);
+        NAME(row_scores)(rows, given->row_stride, n, d, centred->centre, beside, ones, single, 0, products, squares);
+        memcpy(lengths, squares, n * sizeof(double));
+        const double *factors = NAME(shorten)(given->radius, given->farthest, n, squares, &far);
+        for (int r = 0; r < n; r++) {
+            const double g = factors ? factors[r] : 1.0;
+            const double distance = (g * g * lengths[r] - 2.0 * (g * products[r])) + centred->square;
+            /* What is not a number counts as beyond the radius. */
+            const int within = distance <= centred->radius * centred->radius;
+            squares[r] = within ? centred->magnification : centred->magnification * centred->radius / sqrt(distance);
+            lengths[r] = g;
+            scores[r] = squares[r] * (g * scores[r] - centred->at_centre);
+        }
+        job->out[d] += NAME(weigh)(job, first, n, scores, NULL, NULL, NULL);
+        for (int r = 0; r < n; r++) {
+            scores[r] *= squares[r];
+            moved += scores[r];
+            scores[r] *= lengths[r];
+        }
+        NAME(row_sums)(rows, given->row_stride, n, d, scores, single, job->out);
+    }
+    for (ptrdiff_t j = 0; j < d; j++)
+        job->out[j] -= moved * centred->centre[j];
+    return !far;
+}
+
+static TARGET int NAME(centred_pass)(const struct job *job, const struct dense *given, const struct centred *centred)
+{
+    return given->size == 4 ? NAME(by_centred_rows)(job, given, centred, 1) : NAME(by_centred_rows)(job, given, centred, 0);
+}
+
 /* ---- Dense rows, each column in one piece ---- */
 
 static INLINE TARGET int NAME(by_columns)(const struct job *job, const struct dense *given, const int single)

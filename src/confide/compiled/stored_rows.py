@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from confide.array_types import Array, Rows, Targets
 from confide.compiled.loading import MOST_BENT, MOST_CODED_BENT, MOST_LINES, Kernel
 
+SHORTEST_ROW = 4
+"""The kernel reads four numbers of a row at once where rows are moved by a centre."""
 LINE, CURVE, LEVELS = range(3)
 """Kinds of columns, as kernel.c names them."""
 
@@ -41,6 +43,7 @@ class SumOfSlopes:
     radius : rows are shortened to this length; inf for rows as they are
     plain : see `is_plain`
     farthest : the largest squared length that is shortened, in gradients on which certificates rest
+    moving : there also the centre by which rows are moved, and the radius and magnification of moved rows; None for none
     """
 
     labels: Targets
@@ -52,6 +55,7 @@ class SumOfSlopes:
     radius: float
     plain: bool
     farthest: float = math.inf
+    moving: tuple[Array, float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +97,10 @@ class StoredArray:
         False where the kernel cannot make them of these rows; then `out` is of no use.
         """
         common = asked.labels, asked.counts, asked.largest, asked.weights, asked.offset
-        radii = asked.radius, asked.farthest
-        return kernel.clipped_sums(self.rows, *radii, rows_in_block, *common, *asked.loss[:2], out, asked.plain)
+        if asked.moving is not None and (self.shape[1] < SHORTEST_ROW or self.rows.strides[1] != self.rows.itemsize):
+            return False
+        radii, of_sums = (asked.radius, asked.farthest), (*asked.loss[:2], out, asked.moving, asked.plain)
+        return kernel.clipped_sums(self.rows, *radii, rows_in_block, *common, *of_sums)
 
     def as_numpy_reads(self, rows: slice) -> Rows:
         """Some of the rows (m, d), not yet clipped."""

@@ -1,6 +1,7 @@
 """The gradients on which certificates rest by the compiled kernel.
 
-Rows of an array are clipped as they are read; rows that are codes of a schema are within their bounds.
+Rows of an array are clipped, and moved by a centre if there is one, as they are read; rows that are codes of a schema are
+within their bounds.
 
 The kernel is trusted with these sums: they err by no more than theorem 2 of privacy/proofs/certificate.md allows for, under
 "Rows by the kernel" and "Codes by the kernel". Before its first such sum of each kind in a process, the kernel adds up
@@ -29,6 +30,7 @@ from confide.compiled.stored_rows import (
     CURVE,
     LEVELS,
     LINE,
+    SHORTEST_ROW,
     StoredArray,
     StoredCodes,
     StoredColumn,
@@ -39,7 +41,7 @@ from confide.compiled.stored_rows import (
 from confide.erm.clipped_rows import ClippedRows, ScaledRows, scaled_once, scaling_to
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge
-from confide.erm.row_bounds import BallBound, Centred
+from confide.erm.row_bounds import BallBound, Centred, before_moving, is_centred
 from confide.erm.row_sums import RowSum, Totals
 from confide.erm.source import BlockwiseSum
 from confide.erm.transformed_losses import ClippedSlopes
@@ -197,7 +199,7 @@ class ClippedSum:
     Parameters
     ----------
     kernel : the compiled module
-    row_sum : for rows in a ball or of groups of columns, with one of `CERTIFIED_LOSSES`
+    row_sum : for rows in a ball, perhaps moved by a centre, or of groups of columns, with one of `CERTIFIED_LOSSES`
     rows_in_block : how many rows are summed up by themselves, see `confide.data.arrays.Blocks.rows_in_block`
     """
 
@@ -241,11 +243,12 @@ class ClippedSum:
         bound: Any = row_sum.row_bound
         offset = row_sum.intercept * float(weights[n_features]) if row_sum.intercept > 0.0 else 0.0
         # Codes that may be summed up are within their bound as they are.
-        radius, farthest = scaling_to(bound, n_features) if type(bound) is BallBound else (math.inf, math.inf)
+        ball, moving = before_moving(bound), bound.moving if is_centred(bound) else None
+        radius, farthest = scaling_to(ball, n_features) if type(ball) is BallBound else (math.inf, math.inf)
         beside = *labels_and_counts(labels, row_weights), row_sum.largest_weight
         at = np.ascontiguousarray(weights[:n_features]), offset
         sums = np.zeros(n_features + 1)
-        asked = SumOfSlopes(*beside, *at, code, radius, is_plain(), farthest)
+        asked = SumOfSlopes(*beside, *at, code, radius, is_plain(), farthest, moving)
         return sums if rows.add_blocks(sums, self.kernel, asked, self.rows_in_block) else None
 
     def completed(self, totals: Totals) -> Totals:
@@ -272,7 +275,8 @@ def _rows_agree(module: Kernel) -> bool:
         far = wide.copy()
         far[-1, 0] = 1e200
         for kind in CERTIFIED_LOSSES:
-            small, large = (RowSum(kind(), BallBound(norm), 0.5, 1, 1.5) for norm in (1.0, 4.0))
+            middle = Centred(BallBound(2.0), tuple(0.5 * np.cos(np.arange(1.0 * n_features)) / np.sqrt(n_features)), 1.5)
+            small, large, moved = (RowSum(kind(), bound, 0.5, 1, 1.5) for bound in (BallBound(1.0), BallBound(4.0), middle))
             free = RowSum(kind(), BallBound(np.inf), 0.0, 1, 0.75)
             for row_sum, rows, of_rows, size in (
                 (small, wide, counts, 1.0),
@@ -280,6 +284,8 @@ def _rows_agree(module: Kernel) -> bool:
                 (free, wide.astype(np.float32), None, 1.0),
                 (small, np.asfortranarray(wide, np.float32), None, 400.0),
                 (small, far, counts, 1.0),
+                (moved, wide, counts, 1.0),
+                (moved, wide.astype(np.float32), counts, 1.0),
             ):
                 at, own = size * weights[:, : row_sum.n_weights(n_features)], rows[:, :n_features]
                 if not _agree(row_sum, own, ClippedSum(module, row_sum, 16), StoredArray(own), labels, at, of_rows):
@@ -297,8 +303,9 @@ def _made_up_rows(n_rows: int, n_features: int) -> tuple[Array, Targets, Array, 
     return wide, labels, np.cos(2.3 * numbers[None, : n_features + 1]), counts
 
 
-_TRIALS: dict[type, tuple[Callable[[Kernel], bool], str]] = {
+_TRIALS: dict[Any, tuple[Callable[[Kernel], bool], str]] = {
     BallBound: (_rows_agree, "certified gradients"),
+    Centred: (_rows_agree, "certified gradients"),
     GroupBound: (_codes_agree, "certified gradients of coded rows"),
 }
 """How the kernel is tried, by the bound on rows, and what is said of sums that it fails to make."""
@@ -310,8 +317,6 @@ _TRIALS: dict[type, tuple[Callable[[Kernel], bool], str]] = {
 # privacy/proofs/gradient.md, "Scaled rows by the kernel". Before its first such sum in a process, the kernel adds up made-
 # up rows, and its sums must be those of NumPy.
 
-_SHORTEST_ROW = 4
-"""The kernel reads four numbers of a row at once."""
 _LOSSES = (LogisticLoss, LogisticHinge, HuberHinge)
 _SHAPES_TRIED_SCALED = ((67, 4), (40, 23), (33, 38), (21, 261))
 """Shapes of the made-up rows on which the kernel is tried: each remainder of four, and fewer rows at once."""
@@ -386,7 +391,7 @@ def _scaled_rows_with(module: Kernel, block: ClippedRows) -> ClippedRows:
     row_sum, rows = block.row_sum, block.rows
     clipped: Any = row_sum.loss
     code = code_of(clipped.loss)
-    if code is None or type(rows) is not ScaledRows or rows.shape[1] < _SHORTEST_ROW:
+    if code is None or type(rows) is not ScaledRows or rows.shape[1] < SHORTEST_ROW:
         return block
     # A number that begins between two addresses of doubles, as in a field of a record, is none to the kernel. Neither is a
     # long double, which on some machines is equal to a double and has another name in C.
@@ -404,8 +409,7 @@ def _scaled_agree(module: Kernel) -> bool:
     for n_rows, n_features in _SHAPES_TRIED_SCALED:
         wide, labels, weights, row_weights = _made_up_rows(n_rows, n_features)
         wide[6:12] *= 1e-3
-        middle = 0.5 * np.cos(np.arange(1.0 * n_features)) / np.sqrt(n_features)
-        centred = Centred(BallBound(2.0), tuple(middle), 1.5)
+        centred = Centred(BallBound(2.0), tuple(0.5 * np.cos(np.arange(1.0 * n_features)) / np.sqrt(n_features)), 1.5)
         for kind in _LOSSES:
             clipped = ClippedSlopes(kind(), 0.25)
             for row_sum, counts, size in (

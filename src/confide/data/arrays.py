@@ -20,7 +20,7 @@ from confide.compiled.stored_rows import StoredArray, StoredRows
 from confide.compiled.sums import ClippedSum, by_kernel, kernel_of, with_kernel
 from confide.erm.clipped_rows import ClippedRows, clipped_once, joined, scaled_once
 from confide.erm.coded_rows import BLOCKS_IN_JOINED, dense
-from confide.erm.row_bounds import BallBound
+from confide.erm.row_bounds import BallBound, before_moving
 from confide.erm.row_sums import RowSum, Totals
 from confide.erm.source import BlockwiseSum, SummableRows, made_for_a_solver, unwritable
 from confide.errors import InputError, InputTypeError
@@ -435,7 +435,7 @@ class ArrayBlocks(Blocks):
 
     def as_certified(self, row_bound: Any) -> StoredBlocks | None:
         # A subclass may make rows of its own from what is stored.
-        return self.as_stored(shortened=True) if type(self) is ArrayBlocks and type(row_bound) is BallBound else None
+        return self.as_stored(True) if type(self) is ArrayBlocks and type(before_moving(row_bound)) is BallBound else None
 
     def lent(self) -> ArrayBlocks:
         return replace(self, rows=unwritable(self.rows))
@@ -709,6 +709,9 @@ class MappedBlocks(Blocks):
                 features.write(dense(self.blocks.block(part.start, part.stop)), rows[part])
                 known[part] = True
         return rows[start:stop]
+
+    def as_certified(self, row_bound: Any) -> StoredBlocks | None:
+        return None if self._kept is None else ArrayBlocks(self.block(0, self.n_rows)).as_certified(row_bound)
 
     def copied(self, positions: Indices) -> Rows:
         # A solver may ask for any positions, and a slice of an array would be a view. What is taken is always a copy.

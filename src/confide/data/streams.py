@@ -225,9 +225,7 @@ def concatenated(pieces: Sequence[LabelledCodes]) -> LabelledCodes:
 
 def weights_by_class(labels: Any, class_weights: tuple[float, ...] | None) -> Array | None:
     """The weight of each row, which is the weight of its class, or None if all rows count 1."""
-    if class_weights is None:
-        return None
-    return np.asarray(np.array(class_weights)[positions_of(labels, len(class_weights))])
+    return None if class_weights is None else np.asarray(np.array(class_weights)[positions_of(labels, len(class_weights))])
 
 
 def memory_source(blocks: Blocks, labels: Targets, row_weights: Array | None, fourier: RowMap | None) -> MemorySource:

@@ -264,6 +264,12 @@ class Centred:
         """f, the factor of a row that is not shortened; between 1 and 2."""
         return self.inner.l2_norm / self.radius
 
+    @property
+    def moving(self) -> tuple[Array, float, float]:
+        """The centre (d,), the length to which moved rows are shortened, and the factor of one that is not."""
+        # The margin covers the rounding of all ways in which distances are computed: privacy/proofs/centring.md, theorem 1.
+        return self._centre, self.radius * (1.0 - max(2.0**-40, (len(self.centre) + 8) * 2.0**-49)), self.magnification
+
     def check_width(self, n_features: int) -> None:
         if n_features != len(self.centre):
             raise ParameterError(f"the rows were centred with {len(self.centre)} columns, but rows have {n_features}.")
@@ -280,8 +286,7 @@ class Centred:
 
     def factors(self, squared_lengths: Array) -> Array:
         """(m,): f s for rows of these squared distances from the centre, as they were computed."""
-        # The margin covers the rounding of both ways in which distances are computed: privacy/proofs/centring.md, theorem 1.
-        radius = self.radius * (1.0 - max(2.0**-40, (len(self.centre) + 8) * 2.0**-49))
+        _, radius, _ = self.moving
         # Written so that what is not a number counts as outside.
         outside = ~(squared_lengths <= radius * radius)
         distances = np.sqrt(np.where(outside, squared_lengths, 1.0))

@@ -267,9 +267,7 @@ class KernelSVC(IntervalsParameter, LinearClassifier):
             length = length_scale(kernel, n_inputs, encoder)
         orthogonal: Any = (self.kernel == "rbf" and norm is not None) if is_automatic(self.orthogonal) else self.orthogonal
         features = FourierMap(n_inputs, number, self.kernel, length, self.map_seed, orthogonal)
-        if norm is None or encoder is None:
-            return features
-        return CurvesAndFeatures(features, norm, encoder.row_bound.l2_norm)
+        return features if norm is None or encoder is None else CurvesAndFeatures(features, norm, encoder.row_bound.l2_norm)
 
     def _bound_of_rows(self, encoder: Encoder | None) -> RowBound:
         # The map itself is made when the number of features is chosen; here its other parameters are checked.

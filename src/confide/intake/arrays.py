@@ -153,9 +153,7 @@ def _has_names(X: Any, encoder: Encoder) -> bool:
 def _names(X: Any) -> tuple[str, ...] | None:
     """The names of the columns of a frame. None for what is no frame, and for a frame whose columns are numbered."""
     table = _table(X)
-    if table is None or not all(isinstance(name, str) for name in table.columns):
-        return None
-    return tuple(table.columns)
+    return None if table is None or not all(isinstance(name, str) for name in table.columns) else tuple(table.columns)
 
 
 def _array_to_encode(X: Any, columns_of: Any, *, is_fit: bool) -> Any:

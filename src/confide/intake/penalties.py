@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -230,10 +231,9 @@ def _of_column(name: Any, value: Any) -> float | Smooth:
 
 def _number(text: str) -> float:
     """A number from text; not a number if it is none, which no range admits."""
-    try:
+    with suppress(ValueError):
         return float(text)
-    except ValueError:
-        return math.nan
+    return math.nan
 
 
 def _entries(given: Any) -> Array:

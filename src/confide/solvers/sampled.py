@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -227,10 +228,9 @@ class Metric:
     @classmethod
     def of(cls, hessian: Array) -> Metric | None:
         """The metric of a Hessian, whose memory is written over; None where it is not numerically positive definite."""
-        try:
+        with suppress(LinAlgError):
             return cls(cho_factor(hessian.T, lower=True, overwrite_a=True, check_finite=False))
-        except LinAlgError:
-            return None
+        return None
 
     def __call__(self, gradients: Array) -> Array:
         return np.asarray(self.share * cho_solve(self.factor, gradients.T, check_finite=False).T)

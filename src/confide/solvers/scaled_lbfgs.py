@@ -8,6 +8,7 @@ steps grows with the square root of the ratio of their curvatures. For a categor
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -185,11 +186,10 @@ def metric_at(objective: Objectives, arrow: Arrow, weights: Weights) -> ArrowMet
     beside = totals.hessian[0, arrow.n_levels :] + np.diag(of_others)
     if not (totals.value[0] == 0.0 and np.isfinite(levels).all()):
         return None
-    try:
+    with suppress(LinAlgError):
         factor = cho_factor(beside - across.T @ (across / levels[:, None]), check_finite=False)
-    except LinAlgError:
-        return None
-    return ArrowMetric(arrow, levels, across, factor)
+        return ArrowMetric(arrow, levels, across, factor)
+    return None
 
 
 _SAMPLED_SHARE = 8
