@@ -55,7 +55,7 @@ def of_a_fit(n_rows, *, keeps=True):
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
-def test_a_fit_makes_the_features_of_each_row_once(monkeypatch, n_threads):
+def test_a_fit_makes_the_features_of_each_row_once(monkeypatch, by_numpy_alone, n_threads):
     """Sums agree to the bit with those over rows that are made in each pass, also where a pass begins in the middle."""
     monkeypatch.setattr("confide.data.arrays._FEWEST_ROWS", 16)
     monkeypatch.setattr("confide.data.arrays._BLOCK_BYTES", 2**13)
