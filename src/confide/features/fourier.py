@@ -318,8 +318,7 @@ def on_grid(rows: Array, bits: int) -> Array:
     _, exponents = np.frexp(np.abs(rows).max(axis=1, keepdims=True))
     # Doubles near an anchor are as far apart as the points of the grid, so adding and subtracting it rounds to the grid.
     anchors = np.ldexp(1.5, 52 - bits + np.maximum(exponents, _SMALLEST_EXPONENT))
-    rounded: Array = (rows + anchors) - anchors
-    return rounded
+    return np.asarray((rows + anchors) - anchors)
 
 
 # Encoded rows with random Fourier features of the same rows beside them, by public knowledge alone.
