@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -335,3 +336,24 @@ def test_the_workflow_runs_commands_that_exist() -> None:
     assert declared == set(re.findall(r'"(3\.\d+)"', workflow))
     # An action is named by its commit, because a tag can be moved.
     assert all(re.search(r"@[0-9a-f]{40} # v\d", line) for line in workflow.splitlines() if "uses:" in line)
+
+
+@pytest.mark.server
+def test_the_image_of_a_container_is_built_and_runs_without_rights(tmp_path):
+    """Where a builder is there; everywhere, what it installs is locked, and the command is no user with rights."""
+    text = (ROOT / "Containerfile").read_text(encoding="utf-8")
+    assert re.findall(r"^USER (\w+)$", text, re.MULTILINE) == ["confide"]
+    locks = re.findall(r"--require-hashes --requirement /source/(\S+)", text)
+    assert len(locks) == text.count("pip install") - 1
+    assert all((ROOT / lock).is_file() for lock in locks)
+    builder = next(filter(shutil.which, ("podman", "docker")), None)
+    if builder is None or subprocess.run([builder, "info"], capture_output=True, check=False, timeout=60).returncode:
+        pytest.skip("no builder of images is running here")
+    command = [builder, "build", "--quiet", "--file", str(ROOT / "Containerfile"), "--tag", "confide-test", str(ROOT)]
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    if built.returncode and "docker.io" in built.stderr:
+        pytest.skip("the base image cannot be fetched here")
+    assert built.returncode == 0, built.stderr
+    tmp_path.chmod(0o777)
+    run = [builder, "run", "--rm", "--network=none", "--volume", f"{tmp_path}:/study", "confide-test", "demo"]
+    assert "Guarantee" in subprocess.run(run, capture_output=True, text=True, check=True).stdout

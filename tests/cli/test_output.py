@@ -118,11 +118,11 @@ def test_stacked_rows_show_every_cell_whole(capsys):
     [
         (0, 1.0, 1, ""),
         (10, 0.0, 1, ""),
-        (50, 2.0, 1, "2 s"),
-        (50, 2.0, 3, "10 s"),
-        (1, 1.0, 1, "1 min 39 s"),
-        (1, 60.0, 2, "3 h 19 min"),
-        (100, 2.0, 0, "0 s"),
+        (50, 2.0, 1, "0:00:02"),
+        (50, 2.0, 3, "0:00:10"),
+        (1, 1.0, 1, "0:01:39"),
+        (1, 60.0, 2, "3:19:00"),
+        (100, 2.0, 0, "0:00:00"),
     ],
 )
 def test_the_time_that_is_left_is_that_of_the_rows_that_are_left(rows, seconds, n_passes, expected):
@@ -131,7 +131,7 @@ def test_the_time_that_is_left_is_that_of_the_rows_that_are_left(rows, seconds, 
 
 
 @pytest.mark.parametrize(
-    ("n_passes", "words", "left"), [(None, "of this pass left", " 2 s"), (4, "training, pass 1 of 4", "14 s")]
+    ("n_passes", "words", "left"), [(None, "of this pass left", "0:00:02"), (4, "training, pass 1 of 4", "0:00:14")]
 )
 def test_progress_tells_the_time_that_is_left(monkeypatch, n_passes, words, left):
     """Of this pass, or of all where the plan fixes their number."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import confide
@@ -378,3 +380,28 @@ def test_each_ledger_for_persons_with_fewer_rows_is_named_once(study):
     shown = run("run", "study.toml", "--dry-run").stderr
     for name in ("study.db", "held_out.db"):
         assert shown.count(f"{name}: The ledger counts what persons with at most 1 row pay.") == 1
+
+
+def test_the_rows_of_a_study_may_be_the_answer_to_a_query(study):
+    """Asked anew for each release; a query that changed is a study that changed, and no password stands in the file."""
+    sqlite3 = pytest.importorskip("sqlite3")
+    pytest.importorskip("sqlalchemy", reason="the extra postgres is not installed")
+    frame = pd.read_csv("people.csv", dtype=str, keep_default_na=False)
+    with closing(sqlite3.connect("people.db")) as connection:
+        frame.to_sql("people", connection, index=False)
+    Path("rows.sql").write_text("SELECT * FROM people", encoding="utf-8")
+    address = 'file = "sqlite:///people.db"\nquery = "rows.sql"'
+    Path("study.toml").write_text(STUDY.replace('file = "people.csv"', address), encoding="utf-8")
+    assert "All of it is done" in run("run", "study.toml").stdout
+    with closing(sqlite3.connect("people.db")) as connection:
+        frame.head(50).to_sql("people", connection, index=False, if_exists="append")
+    assert "All of it is done" in run("run", "study.toml").stdout
+    assert spent() == 0.5
+    run("run", "study.toml", "--release", "2026-12")
+    assert spent() == 1.0
+    assert confide.load("model.2026-12.json").guarantee_.n_rows == (len(frame) + 50,) * 2
+    Path("rows.sql").write_text("SELECT * FROM people LIMIT 100", encoding="utf-8")
+    assert "data.query_sha256" in refused("run", "study.toml", "--release", "2026-12")
+    secret = STUDY.replace('file = "people.csv"', f'file = "postgresql://me:{SENTINEL}@host/db"\nquery = "rows.sql"')
+    Path("study.toml").write_text(secret, encoding="utf-8")
+    assert "holds a password" in refused("run", "study.toml", "--release", "2027-01")

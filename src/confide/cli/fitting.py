@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def prepared_fit(
     *,
-    data: str,
+    data: str | Path,
     schema: Path,
     options: ModelOptions,
     spending: Spending,
@@ -35,7 +35,7 @@ def prepared_fit(
 
     Parameters
     ----------
-    data : path or pattern of the table
+    data : path or pattern of the table, or the private file of the answer to a query
     schema : file of the schema
     options : the model
     spending : what the model may cost, and where it is charged
@@ -82,7 +82,7 @@ class PreparedFit:
     fourier : the random features that were chosen for it, or None
     """
 
-    data: str
+    data: str | Path
     files: Any
     model: PrivateLinearModel
     charges: Charges

@@ -323,7 +323,7 @@ def options_of_command(name: str, *, without: Collection[str] = ()) -> Callable[
             for name, keys in own_groups.items():
                 given[name] = hints[name](**{key: given.pop(key) for key in keys if key in given})
             if reads:
-                given["data"] = _rows_asked_for(given["data"], given.pop("query", None))
+                given["data"] = rows_asked_for(given["data"], given.pop("query", None))
             command(**given)
 
         with_options.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
@@ -339,11 +339,11 @@ def _fields_of(kind: type[Spending]) -> dict[str, tuple[Any, object]]:
     return {field.name: (types[field.name], field.default) for field in fields(kind)}
 
 
-def _rows_asked_for(data: str, query: Path | None) -> str | Path:
+def rows_asked_for(data: str, query: Path | None) -> str | Path:
     """What stands for the rows: the text that was given, or a private file of the answer to the query."""
     if re.search(r":/+[^/?#@]*:(?!\d+[/?#])[^@]*@|[?&]password=", data):
         raise ParameterError(
-            "the address holds a password, which a command shows to everybody in the list of processes. Leave it out; the "
+            "the address holds a password, which the list of processes, or the file, shows to others. Leave it out; the "
             "driver takes it from the environment or from a file (PostgreSQL: PGPASSWORD or ~/.pgpass)."
         )
     if query is None and data == "-":

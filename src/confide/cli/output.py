@@ -10,6 +10,7 @@ import textwrap
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -410,11 +411,7 @@ def time_left(rows: int, n_rows: int, seconds: float, n_passes: int) -> str:
     if rows <= 0 or seconds <= 0.0:
         return ""
     left = math.ceil(seconds * (n_rows * max(n_passes, 1) - rows) / rows)
-    minutes, rest = divmod(max(left, 0), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    return f"{timedelta(seconds=max(left, 0))}"
 
 
 # Reading and writing of tables by declared types: nothing about types is learned from the data.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 from confide.cli.charges import Charges
 from confide.cli.fitting import PreparedFit, prepared_fit
 from confide.cli.option_values import chosen_budget, in_words_of_options
-from confide.cli.options import MODEL_OPTIONS, ModelOptions, Spending, schema_with_target, typed
+from confide.cli.options import MODEL_OPTIONS, ModelOptions, Spending, rows_asked_for, schema_with_target, typed
 from confide.errors import BudgetExceeded, BudgetWarning, ParameterError, SchemaError, StudyError
 from confide.files import check_output, json_text
 from confide.inference.table import SINGLE_STEP
@@ -317,6 +317,8 @@ class StudyRun:
         from confide.data.sources import located
 
         study, known = self.study, self.state.parts
+        if study.data.query is not None:
+            return ""  # a database does not say which rows are new
         files = located(str(study.located(study.data.file)))
         new = [path.name for path in files if known is not None and path.name not in known]
         if not new:
@@ -339,9 +341,12 @@ def _prepared(study: Study, options: ModelOptions, fit: Step) -> PreparedFit:
         epsilon=amounts.epsilon, delta=amounts.delta, rho=amounts.rho, ledger=study.ledger_place,
         purpose=_purpose(study, fit), finish=fit.standing is Standing.FINISH,
     )  # fmt: skip
-    data, out = str(study.located(study.data.file)), study.located(study.outputs.model)
+    query, out = study.data.query, study.located(study.outputs.model)
     try:
         schema = study.located(study.data.schema)
+        data = (
+            str(study.located(study.data.file)) if query is None else rows_asked_for(study.data.file, study.located(query))
+        )
         return prepared_fit(data=data, schema=schema, options=options, spending=spending, out=out)
     except ParameterError as error:
         raise _in_its_words(study, error) from None

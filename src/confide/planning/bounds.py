@@ -495,8 +495,7 @@ _SEAL_SHARE = 0.01
 """Share of the probability of failure for each of two events of the last step, where it is not the main noise."""
 _ROW_SHARES, _PULL_SHARES = (0.05, 0.3, 0.7, 0.95), (0.25, 0.75)
 """Divisions of the probability of failure that are tried: the share of rows, and of the rest that of the length of noise."""
-_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
-_SPAN, _N_STEPS = math.log(8.0), 9
+_SPAN, _N_STEPS = math.log(8.0), 11
 """How far from a first guess alpha is sought, in logarithms, and the number of steps of the search."""
 
 
@@ -622,7 +621,7 @@ def least_excess_risk(
         return bound.excess_risk, (plan, bound)
 
     middle = math.log(_first_alpha(estimator, n_rows, n_features, reference_norm, failure))
-    best = _golden_section(at, middle - _SPAN, middle + _SPAN)
+    best = _best_of_search(at, middle - _SPAN, middle + _SPAN)
     if best is None:
         raise ParameterError("no alpha near the best one is possible at this budget: give more rows or a larger budget.")
     return best
@@ -725,22 +724,16 @@ def _first_alpha(estimator: Any, n_rows: int, n_features: int | None, reference_
     return alpha
 
 
-def _golden_section(at: Callable[[float], tuple[float, Point | None]], low: float, high: float) -> Point | None:
-    """The best of the points that a golden section search visits. Where alpha is too small no plan is possible."""
-    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    at_left, at_right = at(left), at(right)
-    best = min(at_left, at_right, key=itemgetter(0))
-    for _ in range(_N_STEPS):
-        if at_left[0] < at_right[0]:
-            high, right, at_right = right, left, at_left
-            left = high - _GOLDEN * (high - low)
-            at_left = at(left)
-        else:
-            low, left, at_left = left, right, at_right
-            right = low + _GOLDEN * (high - low)
-            at_right = at(right)
-        best = min(best, at_left, at_right, key=itemgetter(0))
-    return best[1]
+def _best_of_search(at: Callable[[float], tuple[float, Point | None]], low: float, high: float) -> Point | None:
+    """The best of the points that a search between two ends visits. Where alpha is too small no plan is possible."""
+    visited: list[tuple[float, Point | None]] = []
+
+    def value(log_alpha: float) -> float:
+        visited.append(at(log_alpha))
+        return visited[-1][0]
+
+    optimize.minimize_scalar(value, bounds=(low, high), method="bounded", options={"maxiter": _N_STEPS})
+    return min(visited, key=itemgetter(0))[1]
 
 
 # The loss of random Fourier features on new rows, above that of functions in the space of their kernel.

@@ -45,10 +45,20 @@ class Naming:
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """[data]: the table, and the schema that describes it."""
+    """[data]: the table, and the schema that describes it.
+
+    Attributes
+    ----------
+    file : str
+        A file, a pattern or a folder; or the address of a database, with `query`.
+    schema : str
+    query : str or None
+        The file that holds the text of a query in SQL, whose answer is the table.
+    """
 
     file: str
     schema: str
+    query: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +266,8 @@ def _check_files(made: Study) -> None:
     """No file has two roles: an output would replace an input."""
     own = None if made.evaluation is None else made.evaluation.ledger
     roles = {
-        "[data] file": made.data.file,
+        "[data] file": made.data.file if made.data.query is None else None,
+        "[data] query": made.data.query,
         "[data] schema": made.data.schema,
         "[ledger] file": made.ledger.file,
         "[evaluation] file": None if made.evaluation is None else made.evaluation.file,
@@ -307,10 +318,10 @@ def facts_of_fit(study: Study, schema: Schema) -> dict[str, Any]:
 
     Of the rows nothing is in it: a checksum of private rows would not be private.
     """
-    files = {key: study.model.get(key) for key in ("prior", "public_prior")}
+    files, query = {key: study.model.get(key) for key in ("prior", "public_prior")}, study.data.query
     priors = {f"{key}_sha256": sha256_of(study.located(name)) for key, name in files.items() if isinstance(name, str)}
     facts = {
-        "data": {"file": study.data.file},
+        "data": {"file": study.data.file} | _given({"query_sha256": query and sha256_of(study.located(query))}),
         "schema": schema.to_dict(),
         "budget": _given(asdict(study.budget)),
         "ledger": _given(asdict(study.ledger)),
