@@ -4,22 +4,30 @@ Each cell is a data set, a guarantee and an epsilon: those of benchmarks/peers, 
 for interactions=(), "pairs" and "all", which of them "auto" is, and by how much its error is above the least of the three.
 For a regression, one minus R^2 stands in place of the error.
 
+With --costs, what features cost: seconds of processor time of a fit with the default and of one with curves alone, in turn,
+in one process with one thread. A line is a JSON object with the medians.
+
 Run: CONFIDE_DATA_DIR=... python -m benchmarks.automatic_interactions [--data adult covertype] [--draws 3]
-     [--epsilons 0.5 1 2 4] [--guarantees pure approximate]
+     [--epsilons 0.5 1 2 4] [--guarantees pure approximate] [--costs]
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
+import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 import confide
+from benchmarks.additive_regression import flights
 from benchmarks.peers import problems
 from benchmarks.public_data import folder, load
 from confide import Schema
@@ -78,6 +86,20 @@ def _diamonds(*, expensive: bool) -> Table:
     return Table(Schema(columns), rows[:40_000], target[:40_000], rows[40_000:], target[40_000:], estimator)
 
 
+def _numbers_of_flights() -> Table:
+    given, columns = flights(), ["day", "hour", "distance", "dep_delay"]
+    schema = Schema(columns=[column for column in given.schema.columns if column.name in columns])
+    (X_train, X_test), (y_train, y_test) = (
+        (given.rows[columns][part] for part in (slice(None, given.n_train), slice(given.n_train, None))),
+        (given.targets[: given.n_train], given.targets[given.n_train :]),
+    )
+
+    def regressor(*args: Any, **parameters: Any) -> Any:
+        return confide.AdditiveRegressor(*args, target_bound=300, **parameters)
+
+    return Table(schema, X_train, y_train, X_test, y_test, regressor)
+
+
 def _regressor(*args: Any, **parameters: Any) -> Any:
     return confide.AdditiveRegressor(*args, target_bound=20_000, **parameters)
 
@@ -90,6 +112,7 @@ TABLES: dict[str, Callable[[], Table]] = {
     "skin, 5,000 rows": _of_split("skin", 5_000),
     "diamonds, expensive or not": lambda: _diamonds(expensive=True),
     "diamonds, price": lambda: _diamonds(expensive=False),
+    "flights, numbers alone": _numbers_of_flights,
 }
 
 
@@ -113,6 +136,24 @@ def mean_error(model: Any, table: Table, draws: int) -> float:
     return float(np.mean([1.0 - fit.score(table.X_test, table.y_test) for fit in fits]))
 
 
+def costs(name: str, table: Table, epsilon: float, draws: int) -> dict[str, Any]:
+    """Medians of seconds of processor time, and how many times as long the default takes. The first fit of each is apart."""
+    made = models(table, "approximate", epsilon)
+    seconds: dict[str, list[float]] = {"curves": [], "default": []}
+    for _ in range(draws + 1):
+        for kind, model in (("curves", made[()]), ("default", made["auto"])):
+            began = time.process_time()
+            model.fit(table.X_train, table.y_train)
+            seconds[kind].append(time.process_time() - began)
+    first, medians = ({kind: own[0] for kind, own in seconds.items()}, {k: np.median(own[1:]) for k, own in seconds.items()})
+    features = made["auto"].chosen_schema(len(table.y_train)).random_features
+    return {
+        "data": name, "epsilon": epsilon, "rows": len(table.y_train), "features": 0 if features is None else features.number,
+        **{kind: round(float(own), 3) for kind, own in medians.items()}, "first": round(first["default"], 2),
+        "times": round(float(medians["default"] / medians["curves"]), 2), "fits": draws,
+    }  # fmt: skip
+
+
 def main() -> None:
     """Print one line for each cell."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -120,7 +161,14 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--epsilons", nargs="+", type=float, default=[0.5, 1.0, 2.0, 4.0])
     parser.add_argument("--guarantees", nargs="+", choices=["pure", "approximate"], default=["pure", "approximate"])
+    parser.add_argument("--costs", action="store_true", help="what random features cost, in place of errors")
     given = parser.parse_args()
+    if given.costs:
+        warnings.simplefilter("ignore")
+        with threadpool_limits(1):
+            for name, epsilon in ((name, epsilon) for name in given.data for epsilon in given.epsilons):
+                print(json.dumps(costs(name, TABLES[name](), epsilon, given.draws)), flush=True)
+        return
     print(f"{'data':27} {'guarantee':12} {'epsilon':>7} {'none':>7} {'pairs':>7} {'all':>7}  auto   above the least")
     for name in given.data:
         table = TABLES[name]()
