@@ -6,6 +6,7 @@ exponential of their own. Their rounding error is of the same size, but nothing 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -14,6 +15,7 @@ import numpy as np
 from confide.array_types import Array, Targets, Weights
 from confide.compiled.loading import Kernel, is_plain
 from confide.compiled.stored_rows import SumOfSlopes, labels_and_counts
+from confide.erm.linear_sums import SumOfRows
 from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, Loss, SmoothHinge
 from confide.erm.row_sums import Totals, mirrored
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
@@ -22,22 +24,22 @@ LossCode: TypeAlias = tuple[int, float, float, float]
 """Which loss, as kernel.c counts them; the place of the corner, half-width of the joint or threshold; bounds of targets."""
 
 
+_CODES: dict[type, Callable[[Any], LossCode]] = {
+    LogisticLoss: lambda _: (0, 0.0, 0.0, 0.0),
+    LogisticHinge: lambda loss: (0, loss.margin, 0.0, 0.0),
+    HuberHinge: lambda loss: (1, loss.smoothing, 0.0, 0.0),
+    SmoothHinge: lambda loss: (2, loss.smoothing, 0.0, 0.0),
+    SquaredLoss: lambda loss: (3, loss.threshold, *loss.targets),
+    PoissonLoss: lambda loss: (4, loss.threshold, *loss.targets),
+    SumOfRows: lambda _: (5, 0.0, 0.0, 0.0),
+}
+
+
 def code_of(loss: Loss) -> LossCode | None:
     """The loss as the kernel knows it, or None if it does not."""
     # Another class, also a subclass, may have other slopes.
-    if type(loss) is LogisticLoss:
-        return 0, 0.0, 0.0, 0.0
-    if type(loss) is LogisticHinge:
-        return 0, loss.margin, 0.0, 0.0
-    if type(loss) is HuberHinge:
-        return 1, loss.smoothing, 0.0, 0.0
-    if type(loss) is SmoothHinge:
-        return 2, loss.smoothing, 0.0, 0.0
-    if type(loss) is SquaredLoss and not loss.by_length:
-        return 3, loss.threshold, *loss.targets
-    if type(loss) is PoissonLoss:
-        return 4, loss.threshold, *loss.targets
-    return None
+    made = _CODES.get(type(loss))
+    return None if made is None or loss.constants.by_length else made(loss)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ enum { FEW = 32 };
 enum { BENT_ROWS = 64, MOST_BENT = 64 };
 /* The same of coded rows: encoded columns, and entries that every row has. */
 enum { MOST_CODED_BENT = 512, MOST_LINES = 64 };
-enum { LOGISTIC, HUBER_HINGE, SMOOTH_HINGE, SQUARED, POISSON, N_LOSSES };
+enum { LOGISTIC, HUBER_HINGE, SMOOTH_HINGE, SQUARED, POISSON, SUM_OF_ROWS, N_LOSSES };
 enum { LINE, CURVE, LEVELS };
 /* So many copies of sums are kept where there are few bins. */
 enum { COPIES = 4, MOST_BINS_WITH_COPIES = 256 };

@@ -63,6 +63,9 @@ static TARGET void NAME(slopes)(const struct loss *loss, int n, const double *ta
             found = NAME(clipped)(mean - within, -a, a);
             break;
         }
+        case SUM_OF_ROWS:
+            found = one;
+            break;
         }
         STORE(scores + r, found);
     }

@@ -40,6 +40,7 @@ from confide.compiled.stored_rows import (
 )
 from confide.erm.clipped_rows import ClippedRows, ScaledRows, scaled_once, scaling_to
 from confide.erm.group_bounds import GroupBound
+from confide.erm.linear_sums import SumOfRows
 from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge
 from confide.erm.row_bounds import BallBound, Centred, before_moving, is_centred
 from confide.erm.row_sums import RowSum, Totals
@@ -48,7 +49,7 @@ from confide.erm.transformed_losses import ClippedSlopes
 
 # The kernel is tried on made-up rows and codes before its sums are trusted.
 
-CERTIFIED_LOSSES = (LogisticLoss, LogisticHinge, HuberHinge, SmoothHinge)
+CERTIFIED_LOSSES = (LogisticLoss, LogisticHinge, HuberHinge, SmoothHinge, SumOfRows)
 """Losses with whose gradients the kernel is trusted where certificates rest on them."""
 
 
