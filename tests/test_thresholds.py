@@ -103,6 +103,7 @@ SIZES: dict[str, dict[str, tuple[Any, ...]]] = {
 }
 """By module, each size with values on the other side of it for a few rows."""
 NO_SIZES: dict[str, dict[str, str]] = {
+    "compiled.gradient_sums": {"_CODES": "losses as the kernel counts them"},
     "compiled.stored_rows": {"LINE": "a kind of column", "CURVE": "a kind of column", "LEVELS": "a kind of column"},
     "compiled.sums": {
         "_LARGEST_WEIGHT": "a norm",

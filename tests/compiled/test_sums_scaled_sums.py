@@ -423,7 +423,7 @@ def fixed(array):
         (7, np.ones(5)),
         (7, np.ones(7)),
         (10, -1),
-        (10, 5),
+        (10, 6),
         (12, np.zeros(6)),
         (12, np.zeros(8)),
         (12, fixed(np.zeros(7))),
