@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -143,10 +144,17 @@ HOLDING = {
         "CurvesAndFeatures.__post_init__",
         "FourierMap.__post_init__",
         "FourierMap._draw",
-        "_checked_scales",
+        # Without the slots that stayed empty it has fewer columns than the map of the plan.
+        "CurvesAndFeatures.bound_for",
+        "CurvesAndFeatures.n_features",
+        "CurvesAndFeatures.names_for",
+        "CurvesAndFeatures.row_bound",
+        "FourierMap._of_few",
+        "FourierMap.names",
+        "_checked_list",
+        "_coordinates",
         "_norm",
         "_orthogonalised",
-        "_words",
         "of_columns",
         "on_grid",
     },
@@ -279,6 +287,13 @@ def entries(folder):
         "curves": fit(confide.AdditiveClassifier, FRAME, schema=SCHEMA),
         "monotone curves": fit(confide.AdditiveClassifier, FRAME, schema=SCHEMA, monotone={"a": "up"}),
         "curves and atoms": fit(confide.AdditiveClassifier, GAINS, GAINS["y"], schema=WITH_GAINS, mechanism="gradient"),
+        "curves, atoms and features": fit(
+            confide.AdditiveClassifier,
+            GAINS,
+            GAINS["y"],
+            mechanism="gradient",
+            schema=replace(WITH_GAINS, random_features={"number": 20, "length_scale": 1.0, "columns": 1}),
+        ),
         "curves and atoms of a file": lambda ledger: confide.AdditiveClassifier(
             RICH, ledger=ledger, mechanism="gradient"
         ).fit(open_rows(folder / "gains.parquet", WITH_GAINS)),

@@ -611,7 +611,7 @@ class MemorySource(CheckedSource):
     def cells(self) -> tuple[NDArray[Any], ...]:
         """The cell of each number (n_rows,) in the columns whose atoms are still to be found."""
         blocks: Any = self.blocks
-        return blocks.codes.cells  # type: ignore[no-any-return]
+        return getattr(blocks, "blocks", blocks).codes.cells  # type: ignore[no-any-return]
 
     def with_atoms(self, atoms: tuple[tuple[float, ...], ...]) -> MemorySource:
         blocks: Any = self.blocks
@@ -712,6 +712,12 @@ class MappedBlocks(Blocks):
 
     def as_certified(self, row_bound: Any) -> StoredBlocks | None:
         return None if self._kept is None else ArrayBlocks(self.block(0, self.n_rows)).as_certified(row_bound)
+
+    def with_atoms(self, atoms: tuple[tuple[float, ...], ...]) -> MappedBlocks:
+        """The same rows with the atoms that were found."""
+        encoded: Any = self.blocks
+        object.__setattr__(self, "_kept", None)  # after the charge there may not be so much memory twice
+        return replace(self, blocks=encoded.with_atoms(atoms))
 
     def copied(self, positions: Indices) -> Rows:
         # A solver may ask for any positions, and a slice of an array would be a view. What is taken is always a copy.

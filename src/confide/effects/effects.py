@@ -714,9 +714,7 @@ class Effects:
         if not (label is None or is_label(label)) or label not in self.labels:
             if self.labels == (None,):
                 raise ParameterError("leave label out: this model has one score, not one for each class.")
-            raise ParameterError(
-                f"the model has a score for each class: give label= one of {listed(map(str, self.labels))}."
-            )
+            raise ParameterError(f"a model has a score for each class: give label= one of {listed(map(str, self.labels))}.")
         return self.labels.index(label)
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:

@@ -366,9 +366,7 @@ def _checked_knots(knots: Any, schema: Schema) -> Any:
     if is_whole(knots):
         return int(knots)
     near = suggestion(knots, ("auto",)) if isinstance(knots, str) else ""
-    raise ParameterError(
-        f'knots must be "auto"{near}, a whole number, or a dict from names of columns to a number or a list.'
-    )
+    raise ParameterError(f'knots must be "auto"{near}, a whole number, or a dict from columns to a number or a list.')
 
 
 MARGIN = 2.0

@@ -224,9 +224,7 @@ class CoefficientIntervals:
         facts: dict[str, Any] = {"shown_units": shown, "ratio": ratio_of_scores(self)}
         if self._interest is not None:
             if self._encoder is not None and shown == "encoded":
-                raise ParameterError(
-                    "intervals for interest are in units of the table: leave units out, or give 'original'."
-                )
+                raise ParameterError("intervals of interest are in units of the table: leave units out, or give 'original'.")
             named = [NamedUnit(one.name, one.unit, one.columns, one.span) for one in self._interest.combinations]
             return self._table_of_interest(self.uncertainty(target), named, level, adjust, **facts)
         target = _USUAL_TARGET if target is None else checked_target(target)

@@ -206,9 +206,7 @@ def _bins_of_tables(n_bins: Any, *, is_pair: bool, has_groups: bool) -> int:
 
 def _checked_model(model: Any) -> PrivateLinearModel:
     if not isinstance(model, (LinearClassifier, LinearRegressor)) or not hasattr(model, "coef_"):
-        raise ParameterError(
-            "evaluate needs a model of confide, such as LogisticRegression or Ridge, that is fitted or loaded."
-        )
+        raise ParameterError("evaluate needs a model of confide, such as LogisticRegression or Ridge, fitted or loaded.")
     known = released_model(model)
     n_scores = len(known.domain) if len(known.domain) > 2 else 1
     with suppress(TypeError, ValueError):  # text, or another number of rows

@@ -443,6 +443,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
             encoder, given["max_sample_weight"], given["mean_sample_weight"], takes=not isinstance(minimised, SquaredError)
         )
         given |= {"max_sample_weight": largest, "mean_sample_weight": mean}
+        of_few = encoder is not None and getattr(encoder.schema.random_features, "columns", 0) > 0
         settings = Settings(
             minimised=minimised,
             budget=budget,
@@ -461,7 +462,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
             set_aside=set_aside,
             centre=given["centre"] == "auto",
             match_mean=hasattr(self, "match_mean") and given["match_mean"] == "auto",
-            usual_norm=None if encoder is None or row_bound is not encoder.row_bound else usual_norm_of_curves(encoder),
+            usual_norm=usual_norm_of_curves(encoder) if encoder and (of_few or row_bound is encoder.row_bound) else None,
             has_curves=encoder is not None and has_curves(encoder),
             appending=encoder if encoder is not None and encoder.appended is not None else None,
             finding=encoder if encoder is not None and encoder.slots else None,
@@ -769,9 +770,7 @@ def names_of_plan(n_features: int | None, n_described: int | None) -> tuple[str,
         raise ParameterError("bounds=(low, high) are for all columns of an array, so give n_features, their number.")
     count = checked_count("n_features", n_described if n_features is None else n_features)
     if count > _MOST_NAMED_COLUMNS:
-        raise ParameterError(
-            f"columns that have names, or bounds, may be {_MOST_NAMED_COLUMNS:,} at most; n_features is more."
-        )
+        raise ParameterError(f"columns that have names, or bounds, are {_MOST_NAMED_COLUMNS:,} at most; n_features is more.")
     return names_by_position(count)
 
 

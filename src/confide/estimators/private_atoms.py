@@ -230,9 +230,7 @@ def _chosen_columns(schema: Any, names: Any) -> tuple[NumberColumn, ...]:
         if not given or len(set(given)) < len(given) or not all(isinstance(name, str) for name in given):
             raise ParameterError("columns must list names of columns of numbers of the schema, each once.")
         if unknown := [name for name in given if name not in numbers]:
-            raise ParameterError(
-                f"columns must list columns of numbers, and {listed_unknown(unknown[:1], numbers)} is none."
-            )
+            raise ParameterError(f"columns must list columns of numbers; {listed_unknown(unknown[:1], numbers)} is none.")
         chosen = [numbers[name] for name in given]
         for column in chosen:
             if column.atoms:
@@ -243,9 +241,7 @@ def _chosen_columns(schema: Any, names: Any) -> tuple[NumberColumn, ...]:
                     f"be whole numbers, at most {MOST_CELLS:,}, for each is counted. Leave it out, or change its bounds."
                 )
     if (total := sum(map(n_cells, chosen))) > MOST_CELLS:
-        raise ParameterError(
-            f"the columns have {total:,} numbers to be counted, more than {MOST_CELLS:,}; name fewer columns."
-        )
+        raise ParameterError(f"the columns have {total:,} numbers to count, more than {MOST_CELLS:,}; name fewer columns.")
     return tuple(chosen)
 
 

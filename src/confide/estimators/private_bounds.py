@@ -354,9 +354,7 @@ def _one_described(name: Any, outer: Any, known: Column | None) -> dict[str, Any
         if outer.get("categories") != PRIVATE:
             return described | dict(outer)
         if described or outer.get("other", True) is not True:
-            raise ParameterError(
-                f'column "{name}": levels that were not found always count as "(other)"; leave out the rest.'
-            )
+            raise ParameterError(f'column "{name}": levels not found always count as "(other)"; leave out the rest.')
         return dict(outer) | {"categories": [NONE_FOUND], "other": True}
     if not is_list(outer) or len(bounds := tuple(outer)) != 2:
         raise ParameterError(f'column "{name}": give its outer bounds as (low, high), from public knowledge alone.')

@@ -538,9 +538,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         if not isinstance(estimator, LinearClassifier):
             raise ParameterError("estimator must be a classifier of confide, such as LogisticRegression or KernelSVC.")
         if estimator.ledger is not None or estimator.random_state is not None:
-            raise ParameterError(
-                "give ledger and random_state to the search, not to its estimator: the search is one release."
-            )
+            raise ParameterError("give ledger and random_state to the search, not to its estimator: it is one release.")
         if Neighbours.parse(estimator.neighbours) is not Neighbours.REPLACE_ONE:
             raise ParameterError(
                 "a search needs neighbours='replace-one'. With 'add-or-remove-one' the number of rows is private, and so "

@@ -461,9 +461,7 @@ class CategoryColumn:
         for category in self.categories:
             label = str(category) if self.prefix else canonical_label(category)
             if label in listed:
-                raise SchemaError(
-                    f"{where}: the categories {listed[label]!r} and {category!r} are the same; list only one of them."
-                )
+                raise SchemaError(f"{where}: the categories {listed[label]!r} and {category!r} are the same; list only one.")
             listed[label] = category
         if type(self.other) is not bool:
             other = canonical_label(self.other) if is_text(self.other) or is_number(self.other) else None

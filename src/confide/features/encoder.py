@@ -123,7 +123,7 @@ class Encoder:
             "feature_names": names,
             "groups": groups,
             "row_bound": row_bound,
-            "appended": features and features.appended_to(row_bound),
+            "appended": features and features.appended_to(row_bound, [group.column for group in groups]),
             "_encodings": encodings,
             "_plain": PlainNumbers(plain),
             "_others": tuple(

@@ -101,9 +101,7 @@ class QuadraticForm:
         scales = np.array(value["scales"], dtype=np.float64)
         blocks = tuple((int(block["start"]), np.array(block["map"], dtype=np.float64)) for block in value["blocks"])
         if not (scales.ndim == 1 and _is_positive(scales) and all(_fits(*block, scales.size) for block in blocks)):
-            raise ParameterError(
-                "the file holds a penalty that is none; use a file that was written by save and not edited."
-            )
+            raise ParameterError("the file holds a penalty that is none; use a file written by save and not edited.")
         return cls._of_map(scales, blocks)
 
     @property

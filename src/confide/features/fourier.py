@@ -28,6 +28,7 @@ al., Orthogonal Random Features (2016).
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -78,8 +79,12 @@ _FREQUENCY_BITS = 16
 
 Rounding errors have mean zero, so they change the kernel only by about 2^-32 of what a change of its scale would.
 """
+_LARGER_THAN_NORMAL = 8.5
+"""No normal coordinate is as large, since its probability would be below 2^-53."""
 _NUMBERS_IN_BLOCK = 2**17
 _LARGEST_ENTRY, _SMALLEST_EXPONENT = 2.0**400, -400
+_LARGEST_NORM = 2.0**20
+_SCALE = partial(checked_number, low=2.0**-20, high=_LARGEST_NORM, shown="2^-20 to 2^20")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +107,10 @@ class FourierMap:
     orthogonal : only for "rbf": make the directions of every n_inputs frequencies orthogonal, which gives a smaller error
     scales : one number for each column, which multiplies its frequencies: a column with a scale of 2 has half the length
         scale. Each lies between 2^-20 and 2^20. Empty where all columns have the same length scale
+    reach : how many columns of a schema a feature is a function of: so many are drawn for each frequency, which is 0
+        elsewhere. Chances are in proportion to squared scales, which then do nothing else. 0: all columns
+    origins : with a reach, for each column of a row the number of the column of the schema that it encodes. Frequencies stay
+        as they are if the last columns of an origin are left out
 
     Attributes
     ----------
@@ -127,18 +136,22 @@ class FourierMap:
     seed: int = 0
     orthogonal: bool = False
     scales: tuple[float, ...] = ()
+    reach: int = 0
+    origins: tuple[int, ...] = ()
     frequencies: Array = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         keep(
             self,
             "",
-            scales=_checked_scales,
+            scales=partial(_checked_list, check=_SCALE),
             n_inputs=lambda _, n: checked_whole("the number of columns of a row", n, 1, _MOST_COORDINATES),
             n_features=lambda _, n: checked_whole("the number of features", n, 2, 2 * _MOST_COORDINATES),
             length_scale=lambda _, s: checked_number("length_scale", s, SMALLEST_BOUND, LARGEST_BOUND, "2^-300 to 2^300"),
             seed=lambda _, seed: checked_whole("the seed of a public map", seed, 0, _LARGEST_SEED),
             orthogonal=checked_flag,
+            reach=partial(checked_whole, low=0, high=_MOST_COORDINATES),
+            origins=partial(_checked_list, check=partial(checked_whole, low=0, high=_MOST_COORDINATES)),
         )
         if self.n_features % 2:
             raise ParameterError("the number of features must be even: each frequency gives a cosine and a sine.")
@@ -151,25 +164,41 @@ class FourierMap:
                 "orthogonal features are only for the kernel 'rbf'; the densities of other kernels depend on the direction."
             )
         if self.scales and len(self.scales) != self.n_inputs:
-            raise ParameterError(
-                f"there are {len(self.scales)} scales, and rows have {self.n_inputs} columns; give as many."
-            )
+            raise ParameterError(f"there are {len(self.scales)} scales; rows have {self.n_inputs} columns; give as many.")
+        if len(self.origins) != (self.n_inputs if self.reach else 0) or (
+            self.reach and (self.orthogonal or self.kernel != "rbf")
+        ):
+            raise ParameterError("a reach needs an origin for each column, the kernel 'rbf', and no orthogonal features.")
         object.__setattr__(self, "frequencies", self._draw())
 
     def _draw(self) -> Array:
         n_frequencies = self.n_features // 2
-        words = _words(self.seed, n_frequencies * self.n_inputs)
-        tails = ((words >> 12).astype(np.float64) + 0.5) * 2.0**-52  # without rounding error, and neither 0 nor 1
-        coordinates = np.where(words & 1, -1.0, 1.0) * _SIZES[self.kernel](tails)
-        frequencies: Array = coordinates.reshape(n_frequencies, self.n_inputs)
+        drawn = None if self.reach else _coordinates(self.kernel, self.seed, n_frequencies * self.n_inputs)
+        frequencies = self._of_few(n_frequencies) if drawn is None else drawn.reshape(n_frequencies, self.n_inputs)
         if self.orthogonal:
             blocks = range(0, n_frequencies, self.n_inputs)
             frequencies = np.concatenate([_orthogonalised(frequencies[i : i + self.n_inputs]) for i in blocks])
-        if self.scales:
+        if self.scales and not self.reach:
             frequencies = frequencies * self.scales
-        frequencies = on_grid(frequencies / self.length_scale, _FREQUENCY_BITS)
+        frequencies = on_grid(frequencies / self.length_scale, _FREQUENCY_BITS)[:, : self.n_inputs]
         frequencies.setflags(write=False)
         return frequencies
+
+    def _of_few(self, count: int) -> Array:
+        """Frequencies that are 0 but in the columns that are drawn for each: those which come first of all in a race.
+
+        Each column of a row has a stream of its own, so that those which are left out change nothing in the others.
+        """
+        times, made, seen = dict[int, Array](), [], Counter[int]()
+        for origin, scale in zip(self.origins, self.scales or repeat(1.0), strict=False):
+            if origin not in times:  # exponential times, at a rate of the squared scale
+                times[origin] = np.abs(_coordinates("cauchy", self.seed, count, f", column {origin}")) / scale**2
+            made.append(_coordinates(self.kernel, self.seed, count, f", column {origin}, part {seen[origin]}"))
+            seen[origin] += 1
+        last = np.sort(list(times.values()), axis=0)[min(self.reach, len(times)) - 1]
+        drawn = [own * (times[origin] <= last) for origin, own in zip(self.origins, made, strict=True)]
+        # What is larger than all of them gives them one grid, whichever are left out.
+        return np.array([*drawn, np.full(count, _LARGER_THAN_NORMAL)]).T
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -183,10 +212,11 @@ class FourierMap:
 
     def __str__(self) -> str:
         directions = ", orthogonal" if self.orthogonal else ""
-        apart = " over a scale for each column" if self.scales else ""
+        apart = " over a scale for each column" if self.scales and not self.reach else ""
+        few = f", each of {self.reach} columns that are drawn" if self.reach else ""
         return (
             f"{self.n_features:,} random features of the kernel {self.kernel!r} with length scale {self.length_scale:g}"
-            f"{apart} (public seed {self.seed}{directions})"
+            f"{apart}{few} (public seed {self.seed}{directions})"
         )
 
     def may_have(self, row_bound: RowBound) -> bool:
@@ -251,8 +281,8 @@ class FourierMap:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able form, read by `from_dict`. It holds the seed and not the frequencies."""
-        scales = {"scales": list(self.scales)} if self.scales else {}
-        return {"kind": "fourier", "stream": _STREAM} | {name: getattr(self, name) for name in _PARAMETERS} | scales
+        own = {name: getattr(self, name) for name in _PARAMETERS} | described_fields(self, *_LATER)
+        return {"kind": "fourier", "stream": _STREAM} | own
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> FourierMap:
@@ -264,22 +294,25 @@ class FourierMap:
             If parts are missing, unknown or outside their ranges.
         """
         known = {"kind", "stream", *_PARAMETERS}
-        if not is_mapping(value) or not known <= set(value) <= known | {"scales"}:
+        if not is_mapping(value) or not known <= set(value) <= known | {*_LATER}:
             raise ParameterError(f"a Fourier map is described by exactly these keys: {', '.join(sorted(known))}.")
         if value["kind"] != "fourier" or value["stream"] != _STREAM:
             raise ParameterError("the map is of a kind that this version of confide does not understand.")
-        return cls(**{name: value[name] for name in _PARAMETERS}, scales=value.get("scales", ()))
+        return cls(**{name: value[name] for name in value.keys() - {"kind", "stream"}})
 
 
-_PARAMETERS = tuple(part.name for part in fields(FourierMap) if part.init and part.name != "scales")
+_LATER = ("scales", "reach", "origins")
+"""What is written only where it says something."""
+_PARAMETERS = tuple(part.name for part in fields(FourierMap) if part.init and part.name not in _LATER)
 
 
-def _checked_scales(what: str, value: object, refusal: type[ParameterError] = ParameterError) -> tuple[float, ...]:
-    """The scales of columns as floats."""
+def _checked_list(
+    what: str, value: object, check: Callable[..., Any], refusal: type[ParameterError] = ParameterError
+) -> tuple[Any, ...]:
+    """A number for each column, each of which is checked."""
     if not is_list(value):
         raise refusal(f"{what} must be a list with a number for each column.")
-    low, high, shown = _SMALLEST_NORM, _LARGEST_NORM, "2^-20 to 2^20"
-    return tuple(checked_number(f"each of {what}", scale, low, high, shown, refusal) for scale in value)
+    return tuple(check(f"each of {what}", one, refusal=refusal) for one in value)
 
 
 def _norm(n_features: int) -> float:
@@ -287,10 +320,12 @@ def _norm(n_features: int) -> float:
     return 1.0 - max(2.0**-39, n_features * 2.0**-50)
 
 
-def _words(seed: int, count: int) -> NDArray[np.uint64]:
-    """The first `count` words of 64 bits that a seed gives, as uint64."""
-    label = f"confide random Fourier features, stream {_STREAM}, seed {seed}"
-    return np.frombuffer(shake_256(label.encode()).digest(8 * count), dtype="<u8")
+def _coordinates(kernel: str, seed: int, count: int, part: str = "") -> Array:
+    """The first `count` coordinates that a seed gives for a part of the frequencies, each from a word of 64 bits."""
+    label = f"confide random Fourier features, stream {_STREAM}, seed {seed}{part}"
+    words = np.frombuffer(shake_256(label.encode()).digest(8 * count), dtype="<u8")
+    tails = ((words >> 12).astype(np.float64) + 0.5) * 2.0**-52  # without rounding error, and neither 0 nor 1
+    return np.where(words & 1, -1.0, 1.0) * _SIZES[kernel](tails)
 
 
 def _orthogonalised(frequencies: Array) -> Array:
@@ -330,7 +365,6 @@ def on_grid(rows: Array, bits: int) -> Array:
 # If |x| <= r, then |(x, g f(x))|^2 <= r^2 + g^2. Rows are clipped to such a ball where they are summed, so the bound holds
 # whatever finite numbers are computed here. They are finite, because the encoder makes finite rows of every cell.
 
-_SMALLEST_NORM, _LARGEST_NORM = 2.0**-20, 2.0**20
 _KEYS = ("kind", "features", "feature_norm", "row_norm")
 
 
@@ -363,8 +397,7 @@ class CurvesAndFeatures:
     def __post_init__(self) -> None:
         if not isinstance(self.features, FourierMap):
             raise ParameterError("the features that are appended to rows must be a FourierMap.")
-        norm = partial(checked_number, low=_SMALLEST_NORM, high=_LARGEST_NORM, shown="2^-20 to 2^20")
-        keep(self, "", feature_norm=norm, row_norm=norm)
+        keep(self, "", feature_norm=_SCALE, row_norm=_SCALE)
 
     def __str__(self) -> str:
         return f"their columns and, times {self.feature_norm:g}, {self.features}"
@@ -443,9 +476,7 @@ class CurvesAndFeatures:
             If parts are missing, unknown or outside their ranges.
         """
         if not is_mapping(value) or set(value) != set(_KEYS) or value["kind"] != "curves and features":
-            raise ParameterError(
-                f"rows with their features are described by exactly these keys: {', '.join(sorted(_KEYS))}."
-            )
+            raise ParameterError(f"rows with features are described by exactly these keys: {', '.join(sorted(_KEYS))}.")
         return cls(FourierMap.from_dict(value["features"]), value["feature_norm"], value["row_norm"])
 
 
@@ -476,6 +507,8 @@ class RandomFeatures:
     scales : one number for each column of the schema, in its order, for the atoms of each that has some, and for each
         interaction, between 2^-20 and 2^20: a column with a scale of 2 has half the length scale. Without them all columns
         have the same length scale, but where a fit may find scales with a part of its budget
+    columns : how many columns of the schema each feature is a function of, drawn with chances in proportion to the squared
+        scales; 0 for all columns
 
     Raises
     ------
@@ -488,18 +521,20 @@ class RandomFeatures:
     norm: float = 1.0
     seed: int = 0
     scales: tuple[float, ...] = ()
+    columns: int = 0
 
     def __post_init__(self) -> None:
         number = partial(checked_whole, low=2, high=_MOST_FEATURES, refusal=SchemaError)
         seed = partial(checked_whole, low=0, high=_LARGEST_SEED, refusal=SchemaError)
         size = partial(checked_number, low=2.0**-10, high=2.0**10, shown="2^-10 to 2^10", refusal=SchemaError)
-        scales = partial(_checked_scales, refusal=SchemaError)
-        keep(self, "random_features: ", number=number, length_scale=size, norm=size, seed=seed, scales=scales)
+        scales = partial(_checked_list, check=_SCALE, refusal=SchemaError)
+        few = partial(checked_whole, low=0, high=_MOST_FEATURES, refusal=SchemaError)
+        keep(self, "random_features: ", number=number, length_scale=size, norm=size, seed=seed, scales=scales, columns=few)
         if self.number % 2:
             raise SchemaError("random_features: number must be even, because each frequency gives a cosine and a sine.")
 
-    def appended_to(self, bound: GroupBound) -> CurvesAndFeatures:
-        """The map that appends the features to rows of these groups of columns.
+    def appended_to(self, bound: GroupBound, names: Sequence[str]) -> CurvesAndFeatures:
+        """The map that appends the features to rows of these groups of columns, each with the name of what it encodes.
 
         Raises
         ------
@@ -512,25 +547,25 @@ class RandomFeatures:
                 f"the atoms of each column that has some, and for each interaction."
             )
         try:
-            scales = of_columns(self.scales, bound)
-            features = FourierMap(
-                sum(bound.sizes), self.number, "rbf", self.length_scale, self.seed, orthogonal=True, scales=scales
-            )
+            scales, known = of_columns(self.scales, bound), list(dict.fromkeys(names))
+            origins = of_columns([*map(known.index, names)], bound) if self.columns else ()
+            kind = (self.number, "rbf", self.length_scale, self.seed, not self.columns, scales, self.columns, origins)
+            features = FourierMap(sum(bound.sizes), *kind)
         except ParameterError as error:
             raise SchemaError(f"random_features: {error}") from None
         return CurvesAndFeatures(features, self.norm, bound.l2_norm)
 
     def to_dict(self) -> dict[str, Any]:
         """The form that a schema in JSON or TOML has."""
-        return described_fields(self, "number", "length_scale", "norm", "seed", "scales")
+        return described_fields(self, "number", "length_scale", "norm", "seed", "scales", "columns")
 
     def __str__(self) -> str:
-        return (
-            f"{self.number} random features of all columns, length scale {shown_number(self.length_scale)}"
-            f"{' over a scale for each column' if self.scales else ''}, norm {shown_number(self.norm)}"
-        )
+        apart = " over a scale for each column" if self.scales and not self.columns else ""
+        columns = f"{self.columns} drawn columns each" if self.columns else "all columns"
+        length = shown_number(self.length_scale)
+        return f"{self.number} random features of {columns}, length scale {length}{apart}, norm {shown_number(self.norm)}"
 
 
-def of_columns(scales: Sequence[float], bound: GroupBound) -> tuple[float, ...]:
+def of_columns(scales: Sequence[Any], bound: GroupBound) -> tuple[Any, ...]:
     """The scale of each encoded column, from those of the groups of columns; none where there are none."""
     return tuple(chain.from_iterable(repeat(scale, size) for scale, size in zip(scales, bound.sizes, strict=False)))

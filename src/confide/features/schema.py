@@ -483,9 +483,7 @@ def _written(described: object) -> dict[str, object]:
     written = {key: _WRITTEN[key](f"table: {key}", value) for key, value in described.items()}
     decimal = written.get("decimal", ".")
     if decimal in (written.get("thousands"), written.get("separator")):
-        raise SchemaError(
-            "table: the sign before decimals cannot stand between thousands or cells too; correct one of them."
-        )
+        raise SchemaError("table: the sign before decimals cannot stand between thousands or cells too; correct one.")
     return {key: list(value) if is_list(value) else value for key, value in written.items()}
 
 

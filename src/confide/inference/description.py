@@ -463,7 +463,5 @@ def checked_quantiles(quantiles: Any) -> tuple[float, ...]:
     """Quantiles strictly between 0 and 1, in rising order; there may be none."""
     given = tuple(quantiles) if is_list(quantiles) else (None,)
     if not all(is_number(q) and 0.0 < q < 1.0 for q in given) or list(given) != sorted(set(given)):
-        raise ParameterError(
-            "quantiles must be numbers strictly between 0 and 1, in rising order, such as (0.25, 0.5, 0.75)."
-        )
+        raise ParameterError("quantiles must be numbers strictly between 0 and 1, in rising order, as (0.25, 0.5, 0.75).")
     return tuple(map(float, given))

@@ -506,9 +506,7 @@ class CoefficientTable:
 
         base = as_float(baseline)
         if not 0.0 < base < 1.0:
-            raise ParameterError(
-                "baseline must be a probability strictly between 0 and 1, chosen without looking at the rows."
-            )
+            raise ParameterError("baseline must be a probability strictly between 0 and 1, chosen without the rows.")
         if self.ratio != "odds ratio":
             raise ParameterError("differences of risks are for models whose coefficients are log-odds.")
         changed = [one.mapped(lambda log_odds: risk_difference(log_odds, base)) for one in self._family]

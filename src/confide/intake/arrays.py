@@ -169,9 +169,7 @@ def numeric_blocks(X: Any, columns_of: Any, *, is_fit: bool, accepts_sparse: boo
     they are compared with the columns recorded there. So many threads look whether all numbers are finite.
     """
     if np.ma.isMaskedArray(X):
-        raise InputTypeError(
-            "X is a masked array. Fill its missing values by public knowledge, or declare them in a schema."
-        )
+        raise InputTypeError("X is a masked array. Fill missing values by public knowledge, or declare them in a schema.")
     if issparse(X) and not accepts_sparse:
         raise InputTypeError("X is a sparse matrix, and a dense array is needed. Pass X.toarray() if it fits in memory.")
     dtype: Any = [np.float64, np.float32]

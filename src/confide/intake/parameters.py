@@ -126,9 +126,7 @@ _NO_INTERVALS_WITH_L1 = (
     "there are no intervals with l1_ratio above 0: weights that are 0 have no law that intervals could be made from. Leave "
     "out l1_ratio, or ask for no intervals."
 )
-_NO_PRIOR_WITH_L1 = (
-    "l1_ratio above 0 pulls weights towards 0, and a prior pulls them towards other weights. Leave out one of both."
-)
+_NO_PRIOR_WITH_L1 = "l1_ratio above 0 pulls weights towards 0, and a prior pulls them towards others. Leave out one."
 _RISKS_OF_COUNTED_ROWS = (
     "risk_differences are means over the rows that count, and with a column of persons only some of the rows count: use "
     "neighbours='add-or-remove-one', under which the number of these rows is released with noise."
@@ -250,9 +248,7 @@ def checked_class_weight(class_weight: Any, classes: tuple[Any, ...] | None = No
             "class_weight='balanced' would learn the weights from the frequencies of the labels, so one row would change "
             "how much all others count. Give public weights, for example class_weight={0: 1.0, 1: 5.0}."
         )
-    message = (
-        "class_weight must be a dict of public weights, label: number between 1e-9 and 1e9, one for each class, or None."
-    )
+    message = "class_weight must be a dict of public weights, label: number between 1e-9 and 1e9, one a class, or None."
     least, most = 1.0 / _LARGEST_SAMPLE_WEIGHT, _LARGEST_SAMPLE_WEIGHT
     weights = list(class_weight.values()) if isinstance(class_weight, Mapping) else []
     if not weights or not all(is_number(weight) and least <= weight <= most for weight in weights):

@@ -325,9 +325,7 @@ def _form_of_schema(by_column: dict[str, float | Smooth], encoder: Encoder, *, s
         elif value is not None:
             strengths[group.place] = value
     if smooths_curves and not matrices:
-        raise ParameterError(
-            "penalty='smooth' needs a column with knots, and the schema has none. Write knots in the schema."
-        )
+        raise ParameterError("penalty='smooth' needs a column with knots; the schema has none. Write knots in the schema.")
     return QuadraticForm.of(strengths, matrices)
 
 

@@ -321,9 +321,7 @@ def _undeclared_domain(labels: Any) -> tuple[Label, ...]:
     if len(present) == 1:
         raise InputError("y holds only one label, so the label domain is not known. Declare all labels with `classes`.")
     if len(present) > 2 and not is_text and any(label != math.floor(label) for label in present):
-        raise InputError(
-            "Unknown label type: y looks continuous, and a classifier needs labels. Declare them with `classes`."
-        )
+        raise InputError("Unknown label type: y looks continuous; a classifier needs labels. Declare them with `classes`.")
     if len(present) > MOST_CLASSES:
         raise InputError(f"y holds more than {MOST_CLASSES} different labels; a classifier takes at most {MOST_CLASSES}.")
     return tuple(present)

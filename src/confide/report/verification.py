@@ -381,13 +381,14 @@ def _is_bounded_as_planned(model: Any, plan: AnyPlan) -> bool:
     # Slots in which the fit found no atoms are left out of the model.
     if encoder is not None and (part := getattr(plan, "atoms", None)) is not None:
         with_slots = Encoder(encoder.schema.before_fit, slots=SLOTS, in_one=len(part.query.columns) == 1)
-        planned = encoder.row_bound if planned == with_slots.row_bound else planned
+        whole, sought = encoder.appended or encoder, with_slots.appended or with_slots
+        planned = whole.row_bound if planned == sought.row_bound else planned
     if form is None:
         return bool(released.scoring.row_bound == planned)
     if encoder is not None and encoder.appended is not None:
         # Rows with random features are never shortened in the norm of the form.
-        whole, longest = encoder.appended, form.longest(encoder.row_bound)
-        return bool(released.scoring.row_bound == whole.row_bound and planned == whole.bound_for(longest))
+        bounds, longest = encoder.appended, form.longest(encoder.row_bound)
+        return bool(released.scoring.row_bound == bounds.row_bound and planned == bounds.bound_for(longest))
     own, norm = released.scoring.row_bound if encoder is None else encoder.row_bound, planned.l2_norm
     expected = own if planned == own or norm >= form.longest(own) else ShortenedInNorm(own, form, norm)
     return bool(released.scoring.row_bound == expected)

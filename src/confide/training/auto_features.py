@@ -130,7 +130,7 @@ def with_chosen_knots(
             # Numbers of knots were compared for two classes without noisy gradients.
             settings = replace(settings, mechanism="objective")
         try:
-            plan = make_plan(settings, encoder.n_features, n_rows)
+            plan = make_plan(settings, encoder.n_features + settings.n_slots, n_rows)  # features of few columns are such
         except ParameterError:
             # The plan of the chosen knots is made again, and then it says what is wrong.
             return None
@@ -195,7 +195,7 @@ def with_slots(encoder: Encoder, settings: Settings, count: Count | None) -> Enc
     """
     minimised, budget = settings.minimised, settings.budget
     is_plain = settings.penalty is None and settings.own_penalty is None and not settings.monotone and settings.prior is None
-    is_one = settings.set_aside == 0.0 and not settings.has_intervals and encoder.appended is None
+    is_one = settings.set_aside == 0.0 and not settings.has_intervals and not settings.appends_features
     may_share = budget.is_private and settings.mechanism in ("auto", "objective", "gradient")
     if not (isinstance(minimised, ScoreLoss) and is_plain and is_one and may_share):
         return encoder
@@ -206,7 +206,7 @@ def with_slots(encoder: Encoder, settings: Settings, count: Count | None) -> Enc
         return encoder
     with suppress(ParameterError):
         n_rows = None if count is None else count()
-        plain = make_plan(settings, encoder.n_features, n_rows)
+        plain = make_plan(settings, (encoder.appended or encoder).n_features, n_rows)
         made = replace(made, in_one=law_of(plain) == "laplace")
         part = atoms_plan(settings, made, n_rows)
         rows = _rows_for_noise(plain, plain.problem.row_bound.l2_norm)
@@ -400,6 +400,12 @@ _LEAST_SHARE = {"gaussian": LEAST_SHARE_OF_NUMBERS, "laplace": 0.8}
 """The least share of numbers among the columns, by the law of the noise. At a pure epsilon of 4, expensive diamonds, six
 numbers of nine columns, are told with errors of .026 without features and .030 with them, and Covertype, ten of twelve, with
 .222 and .217."""
+FEATURES_OF_FEW_COLUMNS = RandomFeatures(400, 1.0, 1.0, columns=3)
+"""The random features of two classes in a table with more categories, beside curves and atoms: each is a function of three
+columns, drawn by what the sums of both classes tell (benchmarks/notes/which_interactions.md)."""
+ENOUGH_ROWS_OF_FEW_COLUMNS = 20_000.0
+"""They are taken if so many rows come for each unit of noise. Bank, Adult, and Bank with economic indicators have 22,000 to
+24,700 at (4, 1e-5), where all three err less often, and 12,000 to 13,400 at 2, where Adult gains nothing."""
 _LARGEST_MU = 0.25
 """Where noise is smaller than with this mu, or there is none, rows count as with this mu: a sample errs without noise, too,
 and a thousand rows are too few for features."""
@@ -495,16 +501,26 @@ def _automatic(described: Schema, schema: Schema, settings_of: SettingsOf, count
     A schema that names interactions, or the knots of all columns, stays as it is. Pairs are never taken: on the data sets
     where they helped much, random features helped more (benchmarks/automatic_interactions.py). Neither are random features
     for counts, three and more classes, beside intervals, which they cannot have, and beside penalties and monotone effects.
+    Where most columns are categories, features of all columns hurt, and features of a few columns each are taken.
     """
-    is_open = any(map(_is_open, described.columns)) and not described.interact and schema.random_features is None
-    if not is_open or not is_of_numbers(schema):
+    if not any(map(_is_open, described.columns)) or described.interact or schema.random_features is not None:
         return schema
     # What cannot be served beside features is refused here, and is left to the schema without them.
     with suppress(ParameterError, InputError):
         settings = settings_of(Encoder(schema))
-        if not _may_have_features(settings):
+        is_counted = not isinstance(settings.minimised, ScoreLoss) or settings.minimised.loss.constants.is_count
+        if is_counted or settings.has_intervals:
             return schema
-        made, plan = _planned_features(described, settings_of, None if count is None else count())
+        n_rows = None if count is None else count()
+        if not is_of_numbers(schema):
+            made = replace(schema, random_features=FEATURES_OF_FEW_COLUMNS)
+            encoder = Encoder(made)
+            plan = make_plan(settings_of(encoder), encoder.n_features + FEATURES_OF_FEW_COLUMNS.number, n_rows)
+            rows = min(_rows_for_noise(plan, plan.problem.row_norm), plan.problem.n_rows_low)
+            # Without the sums of both classes, nothing says which columns matter.
+            is_clear = rows >= ENOUGH_ROWS_OF_FEW_COLUMNS and getattr(plan, "scaling", None) is not None
+            return made if is_clear and settings.score_loss.score_size is None and n_classes() == 2 else schema
+        made, plan = _planned_features(described, settings_of, n_rows)
         is_regression = settings.score_loss.score_size is not None
         needed = _rows_needed(plan, schema) * max(1.0, len(schema.columns) / MANY_COLUMNS)
         enough = max(needed, ENOUGH_ROWS_OF_REGRESSION if is_regression else 0.0)
@@ -517,12 +533,6 @@ def _automatic(described: Schema, schema: Schema, settings_of: SettingsOf, count
 def _rows_for_features(plan: AnyPlan) -> float:
     """The number of rows for each unit of noise, but at most as many as with `_LARGEST_MU`."""
     return min(_rows_for_noise(plan, plan.problem.row_norm), plan.problem.n_rows_low * _LARGEST_MU)
-
-
-def _may_have_features(settings: Settings) -> bool:
-    """Whether "auto" may append random features: they were compared for two classes and for numbers."""
-    loss = settings.minimised.loss.constants if isinstance(settings.minimised, ScoreLoss) else None
-    return loss is not None and not loss.is_count and not settings.has_intervals
 
 
 def _planned_features(described: Schema, settings_of: SettingsOf, n_rows: int | None) -> tuple[Schema, AnyPlan]:

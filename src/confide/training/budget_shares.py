@@ -213,9 +213,7 @@ def _instead(settings: Settings, n_features: int, n_rows: int | None) -> str:
 def _refuse(settings: Settings, n_features: int) -> None:
     loss = settings.score_loss.loss
     if loss.constants.n_outputs > 1:
-        raise ParameterError(
-            "interest is for two classes: with three or more, inference_share has intervals for all coefficients."
-        )
+        raise ParameterError("interest is for two classes: with more, inference_share has intervals for all coefficients.")
     if settings.budget.is_private and mechanism_for(settings, loss) != "objective":
         raise ParameterError(
             "interest needs weights near the minimiser by a known law: give mechanism='objective' or 'auto', or leave out "

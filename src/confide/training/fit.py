@@ -13,6 +13,8 @@ from functools import partial
 from operator import attrgetter
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from confide.budget_warnings import cautions, of_many_classes, warn
 from confide.effects.monotone import monotone_weights
 from confide.erm.source import RowSource
@@ -108,9 +110,13 @@ def with_atoms(
     release = atoms_release(tuple(column.name for column in encoder.sought), guarantee)
     pairs = zip(encoder.sought, atoms, strict=False)
     made, kept = encoder.with_found([replace(column, atoms=own, released_atoms=release) for column, own in pairs if own])
-    bound = made.row_bound if model.row_bound == encoder.row_bound else model.row_bound
-    names = coefficient_names(rows.columns, made, rows.fourier)
-    rows = replace(rows, encoder=made, coefficient_names=names)
+    own, asked, fourier = made.appended or made, encoder.appended or encoder, rows.fourier
+    bound = own.row_bound if model.row_bound == asked.row_bound else model.row_bound
+    if isinstance(fourier, CurvesAndFeatures) and made.appended is not None:
+        scales = fourier.features.scales  # none of three classes, and under a pure budget
+        fourier = made.appended.scaled(tuple(np.array(scales)[kept].tolist()) if scales else ())
+        kept = np.concatenate([kept, np.arange(encoder.n_features, asked.n_features)])
+    rows = replace(rows, encoder=made, fourier=fourier, coefficient_names=coefficient_names(rows.columns, made, fourier))
     return rows, replace(model, coef=model.coef[:, kept], row_bound=bound)
 
 

@@ -109,9 +109,7 @@ class HeavyBallWalk:
             point = steps.shrunk(self.point + momentum * self.velocity - steps.step * (noisy + steps.l2 * self.point))
             velocity = point - self.point
         else:
-            velocity = momentum * self.velocity - steps.step * (
-                noisy + steps.l2 * (self.point - np.array(steps.prior or 0.0))
-            )
+            velocity = momentum * self.velocity - steps.step * (noisy + steps.l2 * (self.point - np.array(steps.prior or 0)))
             point = self.point + velocity
         total = self.total + point if self.n_done >= steps.n_steps // 2 else self.total
         return HeavyBallWalk(steps, self.n_done + 1, point, velocity, total)

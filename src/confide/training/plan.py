@@ -31,7 +31,6 @@ from confide.privacy.mechanism import NO_OBJECTIVE, Plan, ProblemFacts
 from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.scales import SumsByTarget, scales_plan
 from confide.privacy.sufficient_statistics import StatisticsPlan
-from confide.privacy.tables import AtomsOfColumns
 from confide.training.alpha import USUAL_RADIUS, strength
 from confide.training.auto_loss import loss_at_noise
 from confide.training.auto_mechanism import SHARE_OF_ATOMS, atoms_plan, facts_of_rows, mechanism_for, plan_of_weights
@@ -260,8 +259,8 @@ def _with_scales(draft: Draft) -> Iterator[Draft]:
     query = SumsByTarget(problem, encoder.signed, draft.loss.loss.constants.target_bound, settings.largest_weight)
     with suppress(ParameterError):
         part = scales_plan(query, draft.plan.budget, _SHARE_OF_SCALES)
-        beside = draft.having(beside_mu=math.hypot(settings.beside_mu, part.mu))
-        yield replace(beside, parts=(*draft.parts, part))
+        left: dict[str, Any] = {"beside_mu": math.hypot(settings.beside_mu, part.mu)}
+        yield replace(draft.having(**left), asked=replace(draft.asked, **left), parts=(*draft.parts, part))
 
 
 # Whether a part of the budget finds numbers that many rows share.
@@ -396,15 +395,12 @@ def _is_too_noisy(plan: Plan) -> bool:
     return share > _NOISY_UNDER_RHO if plan.budget.is_concentrated else share > _NOISY and plan.noise.law == "gaussian"
 
 
-def _finds_atoms(part: SumPlan[Any]) -> bool:
-    return type(part.query) is AtomsOfColumns
-
-
 def _with_gradients(draft: Draft) -> Iterator[Draft]:
     """Noisy gradients for the loss that was chosen. They clip slopes, so rows are as long as they were."""
     settings = replace(draft.asked, minimised=draft.loss, mechanism="gradient")
     others = tuple(said for said in draft.said if said[0] != "centre")
-    yield replace(draft, settings=settings, parts=tuple(filter(_finds_atoms, draft.parts)), said=others)
+    parts = tuple(part for part in draft.parts if not part.query.moves_rows)
+    yield replace(draft, settings=settings, parts=parts, said=others)
 
 
 # Whether a part of the budget makes predicted counts right in the mean.

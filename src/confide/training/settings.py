@@ -158,7 +158,7 @@ class Settings:
     interest : the coefficients for which a part of the budget is kept
     risk_differences : whether a part of it is kept for differences of risks too
     given : the checked value of each parameter by its name, for what uses it as it is (`value`)
-    appends_features : whether random features are appended to rows
+    appends_features : whether random features are appended to rows, beside which no atoms and noisy gradients are taken
     has_intervals : whether a part of the budget is kept for intervals
     may_centre : whether rows may be moved by a centre
     may_scale : whether the columns of random features may get scales
@@ -207,11 +207,12 @@ class Settings:
     def __post_init__(self) -> None:
         of_class = max(dict(self.class_weight or ()).values(), default=1.0)
         object.__setattr__(self, "has_intervals", self.inference_share != 0.0 or bool(self.interest))
-        object.__setattr__(self, "appends_features", self.appending is not None)
+        features = None if self.appending is None else self.appending.schema.random_features
+        alone = features is not None and (features.columns == 0 or bool(features.scales))
+        object.__setattr__(self, "appends_features", alone)
         # The weights of a prior are those of rows as they are, and a plan needs bounds on them before a centre is known.
         object.__setattr__(self, "may_centre", self.centre and self.prior is None)
         # Those of a prior are the scales of its own features, and a penalty has a map of its own.
-        features = None if self.appending is None else self.appending.schema.random_features
         of_columns = features is not None and not features.scales and self.prior is None
         # Several fits of one release would have scales of their own, and their weights would not be of the same features.
         may_scale = of_columns and self.penalty is None and self.own_penalty is None and self.set_aside == 0.0
@@ -245,8 +246,11 @@ class Settings:
 
     @property
     def n_slots(self) -> int:
-        """How many columns are slots for atoms."""
-        return 0 if self.finding is None else self.finding.slots * len(self.finding.sought)
+        """How many columns are slots for atoms, or random features of few columns beside them."""
+        features = None if self.appending is None or self.appends_features else self.appending.schema.random_features
+        return (0 if features is None else features.number) + (
+            0 if self.finding is None else self.finding.slots * len(self.finding.sought)
+        )
 
     @property
     def score_loss(self) -> ScoreLoss:
