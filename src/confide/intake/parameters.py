@@ -248,7 +248,9 @@ def checked_class_weight(class_weight: Any, classes: tuple[Any, ...] | None = No
             "class_weight='balanced' would learn the weights from the frequencies of the labels, so one row would change "
             "how much all others count. Give public weights, for example class_weight={0: 1.0, 1: 5.0}."
         )
-    message = "class_weight must be a dict of public weights, label: number between 1e-9 and 1e9, one a class, or None."
+    message = (
+        "class_weight must be a dict of public weights, label: number between 1e-9 and 1e9, one for each class, or None."
+    )
     least, most = 1.0 / _LARGEST_SAMPLE_WEIGHT, _LARGEST_SAMPLE_WEIGHT
     weights = list(class_weight.values()) if isinstance(class_weight, Mapping) else []
     if not weights or not all(is_number(weight) and least <= weight <= most for weight in weights):
