@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from html import unescape
 
+import numpy as np
+import pandas as pd
 import pytest
 
+import confide
 from confide.blocks import (
     Block,
     Section,
@@ -17,6 +20,7 @@ from confide.blocks import (
     scroll,
     table,
     text,
+    text_of,
     verbatim,
 )
 from confide.cli.output import Screen
@@ -107,3 +111,53 @@ def test_what_is_wide_can_be_reached_by_the_keyboard():
     assert scroll("<p>x</p>", 'a "name"').startswith(
         '<div class="scroll" role="region" aria-label="a &quot;name&quot;" tabindex="0">'
     )
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.kind)
+def test_plain_text_has_the_same_words_and_no_line_of_its_own(block):
+    """A name with a line end does not look like another line, and no character of it controls a terminal."""
+    if block.kind == "group":
+        return
+    assert NASTY in text_of(block)
+    assert "\x1b" not in text_of(text("a\x1b[31m"))
+    assert text_of(text("a\nb")).count("\n") == 0
+
+
+def released_things():
+    """One of each type that shows itself, of the same made-up rows."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"<b>age": rng.uniform(0, 50, 400), "job": rng.choice(["a", "b"], 400)})
+    labels = np.where(frame["<b>age"] + rng.normal(0, 9, 400) > 25, "yes", "no")
+    columns = {"<b>age": {"low": 0, "high": 50}, "job": {"categories": ["a", "b"]}}
+    schema = confide.Schema(columns=columns, target={"column": "y", "negative": "no", "positive": "yes"})
+    ledger = confide.Ledger(limit=50.0)
+    model = confide.AdditiveClassifier(8.0, schema=schema, ledger=ledger).fit(frame, labels)
+    search = confide.PrivateSearchCV(confide.LogisticRegression(schema=schema), {"alpha": [0.1, 1.0]}, budget=2.0)
+    return {
+        "Plan": model.plan(400),
+        "SearchPlan": search.plan(400),
+        "Guarantee": model.guarantee_,
+        "Contrast": model.contrast("<b>age", 10, 20),
+        "Evaluation": confide.evaluate(model, frame, labels, budget=8.0, ledger=ledger),
+        "Description": confide.describe(frame.assign(y=labels), schema, budget=8.0, ledger=ledger),
+        "PrivateBounds": confide.private_bounds(frame, {"<b>age": (0, 100)}, budget=2.0, ledger=ledger),
+        "Ledger": ledger,
+    }
+
+
+def test_results_show_themselves_as_a_page_as_lines_and_as_a_frame():
+    """With names as text, no field of a class, no colour, and the same words in all of them."""
+    for name, shown in released_things().items():
+        page, lines = shown._repr_html_(), str(shown)
+        assert type(shown).__name__ == name
+        assert "<b>" not in page
+        assert "color" not in page
+        assert "_facts(" not in lines
+        assert f"{name}(" not in lines
+        assert repr(shown) == lines or name == "Ledger"
+        assert len(lines) < 6000
+        frame = shown.to_frame()
+        assert len(frame)
+        assert len(frame.columns) > 1
+        for word in lines.split()[:5]:
+            assert word.strip(":,") in unescape(page)

@@ -11,7 +11,7 @@ import pytest
 from confide.erm.class_losses import OneVsRest
 from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss
 from confide.models.prior import Prior
-from confide.plan_text import noise_in_rows, plan_document, plan_text, statistics_document
+from confide.plan_text import noise_in_rows, plan_document, statistics_document
 from confide.privacy.budgets import ApproxDP, Neighbours, PureDP
 from confide.training.plan import make_plan
 from confide.training.settings import ScoreLoss
@@ -71,14 +71,14 @@ def test_the_noise_in_rows_is_the_noise_over_the_longest_slope():
 
 def test_a_private_number_of_rows_is_shown_by_its_bounds():
     """And a public one as it is."""
-    assert lines(plan_text(make_plan(settings(**PRIVATE), 3, None)))["rows"] == "between 2,000 and 4,000 (private)"
-    assert lines(plan_text(make_plan(settings(), 3, 3000)))["rows"] == "3,000"
+    assert lines(str(make_plan(settings(**PRIVATE), 3, None)))["rows"] == "between 2,000 and 4,000 (private)"
+    assert lines(str(make_plan(settings(), 3, 3000)))["rows"] == "3,000"
 
 
 def test_the_text_says_where_the_noise_is():
     """In the summed objective with a seal, on the weights, or on the weights alone with Laplace noise on the grid."""
     objective, output, grid = (
-        lines(plan_text(make_plan(settings(mechanism=name), 3, 3000))) for name in ("objective", "output", "output-laplace")
+        lines(str(make_plan(settings(mechanism=name), 3, 3000))) for name in ("objective", "output", "output-laplace")
     )
     assert objective["noise"].endswith("in the summed objective")
     assert "of the budget" in objective["seal"]
@@ -90,7 +90,7 @@ def test_the_text_says_where_the_noise_is():
 def test_without_privacy_nothing_is_said_of_noise():
     """Neither in the text nor in the document."""
     plan = make_plan(settings(budget=PureDP(math.inf)), 3, 3000)
-    assert not {"noise", "seal", "grid", "expected distance"} & set(lines(plan_text(plan)))
+    assert not {"noise", "seal", "grid", "expected distance"} & set(lines(str(plan)))
     assert plan_document(plan)["noise"] is None
 
 
@@ -105,12 +105,12 @@ def test_without_privacy_nothing_is_said_of_noise():
 )
 def test_a_hinge_is_shown_with_its_joint(loss, words):
     """The logistic loss of two classes needs no line."""
-    assert lines(plan_text(make_plan(settings(minimised=ScoreLoss(loss)), 3, 3000))).get("loss") == words
+    assert lines(str(make_plan(settings(minimised=ScoreLoss(loss)), 3, 3000))).get("loss") == words
 
 
 def test_what_is_unusual_has_a_line_of_its_own():
     """Intercept, several rows of a person, weights, several classes, a large delta; none of them otherwise."""
-    plain = lines(plan_text(make_plan(settings(), 3, 3000)))
+    plain = lines(str(make_plan(settings(), 3, 3000)))
     assert not {"person", "weight of a row", "classes", "caution"} & set(plain)
     facts = settings(
         minimised=ScoreLoss(OneVsRest(LogisticLoss(), 3)),
@@ -119,7 +119,7 @@ def test_what_is_unusual_has_a_line_of_its_own():
         rows_per_person=4,
         largest_sample_weight=3.0,
     )
-    shown = lines(plan_text(make_plan(facts, 3, 3000)))
+    shown = lines(str(make_plan(facts, 3, 3000)))
     assert shown["person"] == "at most 4 rows each"
     assert shown["weight of a row"].startswith("at most 3; beside rows of a smaller mean weight the noise counts 3 over")
     assert shown["classes"].startswith("3, each with its weights")
@@ -131,7 +131,7 @@ def test_a_ridge_that_was_raised_for_the_proof_is_shown_apart():
     """So that nobody takes it for the alpha that was asked for."""
     plan = make_plan(settings(alpha=1e-9), 3, 3000)
     assert plan.added_l2 > 0.0
-    assert "was added for the proof" in lines(plan_text(plan))["alpha"]
+    assert "was added for the proof" in lines(str(plan))["alpha"]
     assert plan_document(plan)["added_alpha"] == plan.added_l2 / 3000
 
 

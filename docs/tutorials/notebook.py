@@ -43,11 +43,10 @@ model.contrast("age", 30, 50)
 # ## What is left
 
 # %%
-print(ledger.remaining())
-ledger.entries()
+print(ledger)
 
 # %% [markdown]
 # ## The guarantee
 
 # %%
-print(model.guarantee_.statement())
+print(model.guarantee_)

@@ -1,4 +1,4 @@
-"""The blocks of which reports and answers of commands are made, and how HTML and Markdown write each kind of them.
+"""The blocks of which reports, results and answers of commands are made, and how HTML, Markdown and text write each kind.
 
 A block says what is shown. Whatever comes from a file is text in it, and no medium reads it as markup. A terminal shows the
 same blocks by `confide.cli.output`.
@@ -7,10 +7,17 @@ same blocks by `confide.cli.output`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
 from html import escape
-from typing import Any
+from itertools import zip_longest
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+from confide.known_words import printable_line
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,3 +193,82 @@ _MARKDOWN: dict[str, Callable[[Block], str]] = {
     "figure": lambda block: markdown_table(block) if block.lines else f"In {plain(block.title)}." * bool(block.title),
     "group": lambda block: markdown_of(*block.lines),
 }
+
+
+_LONGEST_WORDS = 28
+"""Names and units of a table are broken between words after so many characters, and numbers are not broken."""
+
+
+def text_of(*blocks: Block) -> str:
+    """Blocks as plain text: each sentence, point and row a line, in which no character controls a terminal."""
+    return "\n".join(line for block in blocks for line in _lines_of(block))
+
+
+def _lines_of(block: Block) -> list[str]:
+    if not block.heads:
+        return [f"{'  - ' if block.kind == 'list' else ''}{printable_line(line)}" for line in block.lines or [block.title]]
+    if block.kind == "facts":
+        widest = max(len(name) for name, _ in block.lines)
+        return [f"{name:<{widest}}  {printable_line(value)}" for name, value in block.lines]
+    at_left = [place == 0 or name in block.words for place, name in enumerate(block.heads)]
+    rows = [
+        line
+        for row in (block.heads, *block.lines)
+        for line in zip_longest(*map(_broken, row, at_left), fillvalue="")  # words are broken, and no number is
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    how = [f"{'<' if left else '>'}{width}" for left, width in zip(at_left, widths, strict=True)]
+    return ["  ".join(map(format, row, how)).rstrip() for row in rows]
+
+
+def _broken(cell: str, is_word: bool) -> list[str]:
+    line = printable_line(cell)
+    return wrap(line, _LONGEST_WORDS, subsequent_indent="  ") if is_word and line else [line]
+
+
+# Results that show themselves: to whoever prints them, and to notebooks.
+
+NAMES_RELEASE = "Statements of models that are fitted with its schema name this release and its price."
+
+
+def void_first(void: str | None, *sentences: str) -> list[str]:
+    """Sentences on a release, behind the reason why it has no guarantee, if there is one."""
+    return [*([] if void is None else [f"NOT PRIVATE. {void}"]), *sentences]
+
+
+class Shown:
+    """A result that is shown by its blocks: a page in notebooks, plain lines elsewhere, and a pandas frame."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # Dataclasses write a representation of their own unless there is one.
+        if "__repr__" not in cls.__dict__:
+            cls.__repr__ = Shown.__repr__  # type: ignore[method-assign]
+
+    def blocks(self) -> Iterable[Block]:
+        """What is shown."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return text_of(*self.blocks())
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def to_html(self) -> str:
+        """What is shown, for a web page or a notebook."""
+        return f"<div>{html_of(*self.blocks())}</div>"
+
+    _repr_html_ = to_html
+
+    def to_frame(self) -> pd.DataFrame:
+        """A pandas frame of the first table that is shown, or else one row of what the result consists of."""
+        import pandas as pd
+
+        for block in self.blocks():
+            if block.heads:
+                return pd.DataFrame([*block.lines], columns=list(block.heads))
+        own = fields(self)  # type: ignore[arg-type]  # all but tables are dataclasses
+        return pd.DataFrame([{field.name: getattr(self, field.name) for field in own}])

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields
-from html import escape
-from itertools import groupby
 from typing import Any
 
+from confide.blocks import Block, Shown, text
 from confide.budget_warnings import EXAMPLE_DELTA
 from confide.errors import ParameterError, is_mapping
-from confide.known_words import printable_line
 from confide.privacy.budgets import Budget, Neighbours, budget_from_dict
 
 STATEMENT_VERSION = 3
@@ -138,7 +136,7 @@ class Circumstances:
 
 
 @dataclass(frozen=True, slots=True)
-class Guarantee:
+class Guarantee(Shown):
     """What one release promises, in words and in numbers. It is public and may be shown to anybody.
 
     Parameters
@@ -175,9 +173,13 @@ class Guarantee:
 
     def statement(self) -> str:
         """The guarantee in plain words, with its assumptions as a list."""
-        assumptions = "\n".join(f"  - {printable_line(sentence)}" for sentence in self.assumptions)
+        return str(self)
+
+    def blocks(self) -> tuple[Block, ...]:
+        """The guarantee in plain words, with its assumptions as a list."""
+        assumptions = Block("list", self.assumptions)
         if self.void is not None:
-            return f"NOT PRIVATE. {printable_line(self.void)}\nFacts about this fit:\n{assumptions}"
+            return text(f"NOT PRIVATE. {self.void}", "Facts about this fit:"), assumptions
         several = self.max_rows_per_person > 1
         rows = f"all rows (at most {self.max_rows_per_person} count)" if several else "the row"
         that = "those rows" if several else "that row"
@@ -190,12 +192,12 @@ class Guarantee:
             # Two values of a row are two steps apart here: remove one, add the other. So the odds are on its presence.
             subject = f"{rows} of one person had been left out, or had been added"
             question = f"to {that} being there or not"
-        return (
-            f"This model was released under {self.budget} ({self.neighbours}). {self._promise(subject, question)}\n"
+        hidden = (
             f"It protects what the data say about {that}, against anyone who sees what was released. It does not hide facts "
-            f"about the whole population, nor facts that can be inferred about a person from such facts.\n"
-            f"It holds if:\n{assumptions}"
+            f"about the whole population, nor facts that can be inferred about a person from such facts."
         )
+        promised = f"This model was released under {self.budget} ({self.neighbours}). {self._promise(subject, question)}"
+        return text(promised, hidden, "It holds if:"), assumptions
 
     def _promise(self, subject: str, question: str) -> str:
         budget = self.budget
@@ -220,22 +222,6 @@ class Guarantee:
             f"{claim}, apart from a difference of at most {implied.slack:.6g}. {adversary}, would guess right with "
             f"probability at most {math.ceil(right * 1e4) / 1e4:.4g} after seeing the model."
         )
-
-    __str__ = statement
-
-    def to_html(self) -> str:
-        """The statement as HTML. If the guarantee is void, the first line is red."""
-        first, *lines = self.statement().split("\n")
-        style = "" if self.void is None else ' style="color: #b00020; font-weight: bold"'
-        parts = [f"<p{style}>{escape(first)}</p>"]
-        for is_item, group in groupby(lines, lambda line: line.startswith("  - ")):
-            if is_item:
-                parts += ["<ul>", *(f"<li>{escape(line[4:])}</li>" for line in group), "</ul>"]
-            else:
-                parts += [f"<p>{escape(line)}</p>" for line in group]
-        return f'<div class="confide-guarantee">{"".join(parts)}</div>'
-
-    _repr_html_ = to_html
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""

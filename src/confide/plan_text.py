@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Protocol
 
+from confide.blocks import Block
 from confide.budget_warnings import cautions, of_many_classes
 from confide.expected_noise import l1_ratio, noise_in_rows
 
@@ -142,8 +143,8 @@ def document_of_sum(plan: Any) -> dict[str, Any]:
     return {"share": plan.share, "deviation": plan.lattice.deviation, "grid_exponent": plan.lattice.exponent}
 
 
-def plan_text(plan: Any) -> str:
-    """One fact a line, in two columns."""
+def plan_blocks(plan: Any) -> tuple[Block]:
+    """The facts of a plan."""
     noise, lattice, lines = plan.noise, plan.lattice, dict[str, str]()
     if lattice is not None:
         if noise is None:
@@ -161,11 +162,11 @@ def plan_text(plan: Any) -> str:
         lines["expected distance"] = (
             f"at most {plan.expected_distance:.4g} from the non-private weights at this alpha{of_moved}"
         )
-    return text_with(plan, lines)
+    return blocks_with(plan, lines)
 
 
-def text_with(plan: Any, of_noise: dict[str, str]) -> str:
-    """The text of a plan with these lines on its noise."""
+def blocks_with(plan: Any, of_noise: dict[str, str]) -> tuple[Block]:
+    """The facts of a plan with these on its noise."""
     place, _, law = plan.mechanism.partition("-")
     named = f"{place} perturbation" + (f", {law.capitalize()} noise alone" if law else "")
     lines = _opening(plan, _NAMES.get(plan.mechanism, named))
@@ -181,7 +182,7 @@ def text_with(plan: Any, of_noise: dict[str, str]) -> str:
         lines[name] = f"{part.share:.2g} of the budget {text}"
     if plan.intervals is not None:
         lines |= plan.intervals.lines()
-    return _in_columns(lines)
+    return _facts_of(lines)
 
 
 def plan_reasons(plan: Any) -> str:
@@ -268,8 +269,8 @@ def statistics_document(plan: Any) -> dict[str, Any]:
     }
 
 
-def statistics_text(plan: Any) -> str:
-    """One fact a line, in two columns, of a plan for sums over rows."""
+def statistics_blocks(plan: Any) -> tuple[Block]:
+    """The facts of a plan for sums over rows."""
     lines = _opening(plan, plan.mechanism.replace("-", " "))
     lines["target bound"] = f"{plan.problem.target_bound:.6g}"
     lines["alpha"] = f"{plan.alpha:.6g}{_shares(plan)}"
@@ -283,11 +284,11 @@ def statistics_text(plan: Any) -> str:
         lines |= plan.forecast.lines()
     if plan.intervals is not None:
         lines |= plan.intervals.interval_lines()
-    return _in_columns(lines)
+    return _facts_of(lines)
 
 
-def search_text(plan: Any) -> str:
-    """One fact a line, in two columns, of a plan for a search over candidates."""
+def search_blocks(plan: Any) -> tuple[Block]:
+    """The facts of a plan for a search over candidates."""
     *training, held_out = plan.part_sizes
     rows_of_part = f"{min(training):,}" if min(training) == max(training) else f"{min(training):,} to {max(training):,}"
     lines = {
@@ -308,7 +309,7 @@ def search_text(plan: Any) -> str:
             f"{_NAMES.get(candidate.mechanism, f'{candidate.mechanism} perturbation')}, alpha {candidate.alpha:.6g}, "
             f"expected distance at most {candidate.expected_distance:.4g}"
         )
-    return _in_columns(lines)
+    return _facts_of(lines)
 
 
 def prior_of(plan: Any) -> tuple[float, ...]:
@@ -392,5 +393,5 @@ def _law(lattice: Any) -> str:
     return f"discrete {type(lattice).__name__.removeprefix('Lattice').lower()}"
 
 
-def _in_columns(lines: dict[str, str]) -> str:
-    return "\n".join(f"{name:<{max(map(len, lines))}}  {text}" for name, text in lines.items())
+def _facts_of(lines: dict[str, str]) -> tuple[Block]:
+    return (Block("facts", tuple(lines.items()), ("name", "value")),)

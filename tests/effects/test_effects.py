@@ -131,13 +131,13 @@ def test_frame_and_json_say_the_same():
     """JSON has no infinite number and no NaN; an interaction's value is a pair."""
     fitted = model(with_interactions=True)
     frame, document = fitted.effects_, effects_of(fitted).to_dict()
-    assert frame.columns.tolist() == ["column", "value", "effect"]
+    assert frame.columns.tolist() == ["column", "value", "effect", "noise_if_even", "noise_at_most"]
     values = [value for effect in json.loads(json.dumps(document, allow_nan=False))["effects"] for value in effect["values"]]
     assert [value["effect"] for value in values] == frame["effect"].tolist()
     pair = frame[frame["column"] == "age:work"]["value"].iloc[0]
     assert pair == (20, "a")
     assert set(effects_of(model(0.4)).to_dict()["effects"][0]["values"][0]) == {
-        "value", "effect", "standard_error", "low", "high", "joint_low", "joint_high",
+        "value", "effect", "noise_if_even", "noise_at_most", "standard_error", "low", "high", "joint_low", "joint_high",
     }  # fmt: skip
 
 

@@ -188,7 +188,7 @@ def test_so_many_rows_of_each_person_count(frame):
     found = confide.describe(rows, schema, budget=np.inf, columns=["colour"])
     assert found.n_rows == 1000
     assert not found.n_rows_is_public
-    assert "About 1,000 rows" in str(found)
+    assert "about 1,000 rows" in str(found)
 
 
 def test_the_number_of_rows_is_private_where_rows_may_come_or_go(frame):

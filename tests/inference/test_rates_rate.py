@@ -18,8 +18,8 @@ def test_a_rate_divided_by_a_total_keeps_an_interval_that_holds_it():
 
 
 def test_a_hidden_rate_says_so():
-    assert str(Rate(None, None, None)) == "hidden by the noise"
-    assert str(Rate(0.5, 0.25, 0.75)) == "0.5000  [0.2500, 0.7500]"
+    assert Rate(None, None, None).texts(4) == ("hidden by the noise", "", "")
+    assert Rate(0.5, 0.25, 0.75).texts(4) == ("0.5000", "0.2500", "0.7500")
 
 
 @pytest.mark.parametrize("factor", [2.0, -2.0])

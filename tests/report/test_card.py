@@ -34,14 +34,14 @@ def test_the_card_says_what_the_page_says():
     for part in ("73.11%", "- [ ] Of each person", "per 1", "against private", "confide verify", "Odds ratio"):
         assert part in card
     assert "not-private" in fields_of(card_of(contents_of(without_privacy())))["tags"]
-    assert "95% interval" in card_of(contents_of(with_intervals()))
+    assert "[0.025" in card_of(contents_of(with_intervals()))
 
 
 def test_the_card_page_and_document_show_named_coefficients_beside_the_released_ones():
     """Their intervals first, and then all weights, of which nothing is said."""
     contents = contents_of(with_interest())
     card = card_of(contents)
-    assert card.index("### Coefficients of interest") < card.index("95% interval") < card.index("### All released")
+    assert card.index("### Coefficients of interest") < card.index("[0.025") < card.index("### All released")
     assert "used for intervals of all coefficients" in card
     page = page_of(contents)
     assert page.index("Coefficients of interest") < page.index("All released coefficients")

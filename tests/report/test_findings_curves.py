@@ -16,12 +16,12 @@ from tests.effects.examples import model
 
 
 def test_every_column_is_drawn_within_its_frame():
-    """Two bands for each curve, one line; points for levels and missing cells. Nothing leaves the drawing."""
+    """Four bands for each curve, two of them of noise; one line; points for levels and missing cells. Nothing leaves it."""
     found = list(effects_of(model(0.4, with_interactions=False)).with_bands())
     page = effect_drawings(found)
     assert page.count("<figure>") == 6
     assert page.count("<polyline") == 3
-    assert page.count("<polygon") == 6
+    assert page.count("<polygon") == 12
     assert page.count("<circle") == 1 + 3 + 2 + 4  # missing income, work, sex, city
     for drawing in page.split("<figure>")[1:]:
         frame = re.search(r'viewBox="0 0 ([0-9.]+) ([0-9.]+)"', drawing)
@@ -36,7 +36,7 @@ def test_a_rising_curve_rises_on_the_page():
     line = re.search(r'<polyline class="curve" points="([^"]+)"', page)[1]
     heights = [float(pair.split(",")[1]) for pair in line.split()]
     assert (np.diff(heights) < 0).all()  # y grows downwards
-    assert "<polygon" not in page
+    assert page.count("<polygon") == page.count('<polygon class="at-most"') + page.count('<polygon class="if-even"')
 
 
 def test_names_are_text_and_interactions_are_left_out():

@@ -130,7 +130,7 @@ def test_many_weights_are_listed_and_the_longest_drawn():
     model = LogisticRegression(1.0).fit(rng.normal(size=(300, 100)) / 10, rng.integers(0, 2, 300))
     page = report_page(model)
     assert page.count('style="fill: var(--dark)"') == 40
-    assert "The 40 longest of 100" in page
+    assert "The 40 largest of 100" in page
     assert "The 16 largest of 101 coefficients" in page
     assert page.partition('class="appendix"')[2].count('<tr><th scope="row">') == 101
 

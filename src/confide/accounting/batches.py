@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NoReturn, Self
 
 from confide.accounting.filters import CURRENCIES, costs_of, least_rows, listed
 from confide.accounting.records import DETAILS, Entry, Header
+from confide.blocks import Block, Shown, heading, table
 from confide.errors import BudgetExceeded, LedgerError
 from confide.known_words import suggest_keywords_of
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.events import Event, as_events
 
 
-class Shared:
+class Shared(Shown):
     """What a charge must agree with: a ledger, or a batch of one.
 
     Copies, deep copies and scikit-learn's clones of it are the object itself, so that no wrapper can spend twice.
@@ -27,6 +29,24 @@ class Shared:
 
     def __init__(self) -> None:
         self._of_thread = threading.local()
+
+    def blocks(self: Any) -> Iterator[Block]:
+        """Limit, sum and rest, and a table of the charges, with the columns in which they differ or have a value."""
+        totals = {"limit": self.limit, "spent": self.spent(), "remaining": self.remaining()}
+        yield heading("Budget")
+        cells = [(title, *map(_cell, budget.amounts.values())) for title, budget in totals.items()]
+        yield table(("", *self.limit.amounts), cells)
+        frame = self.entries()
+        yield heading("Charges" if len(frame) else "No charges yet")
+        same = ("rows_per_person",) * bool((frame["rows_per_person"] == self.max_rows_per_person).all())
+        shown = [name for name in frame if frame[name].notna().any() and name not in (*DETAILS, *same)]
+        frame["time"] = [f"{time[:10]} {time[11:19]} UTC" for time in frame["time"]]
+        rows = [tuple(map(_cell, row)) for row in frame[shown].itertuples(index=False)]
+        yield table(shown, rows, words=("time", "purpose"), wrapped="purpose")
+
+    def to_frame(self: Any) -> Any:
+        """The charges, as `entries` gives them."""
+        return self.entries()
 
     @property
     def identity(self) -> str:
@@ -65,6 +85,10 @@ class Shared:
         return self
 
     __deepcopy__ = __sklearn_clone__ = __copy__
+
+
+def _cell(value: object) -> str:
+    return str(value) if not isinstance(value, float) else "" if math.isnan(value) else f"{value:.6g}"
 
 
 @suggest_keywords_of

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from confide.blocks import Block, heading, table, text, verbatim
 from confide.cli.options import Release, options_of_command
 
 if TYPE_CHECKING:
-    from confide.cli.charges import Charges
     from confide.estimators.private_atoms import PrivateAtoms
 
 
@@ -40,7 +37,6 @@ def atoms(
         out,
         partial(private_atoms, files, described, column or None),
         lambda found: (found.to_toml(), _document(found) | {"schema": str(out)}),
-        partial(_blocks, out),
     )
 
 
@@ -53,21 +49,3 @@ def _document(found: PrivateAtoms) -> dict[str, Any]:
         "void": found.void,
         "interrupted": list(found.interrupted),
     }
-
-
-def _blocks(out: Path, found: PrivateAtoms, charges: Charges) -> Iterator[Block]:
-    yield heading("Released atoms")
-    rows = [
-        (column.name, column.shown(atom), f"{count:,.0f}")
-        for column, counts in zip(found.columns, found.counts, strict=True)
-        for atom, count in zip(column.atoms, counts, strict=True)
-    ]
-    if rows:
-        yield table(("column", "atom", "rows, about"), rows)
-    else:
-        yield text("No number stands out of the noise. A larger budget or fewer columns help.")
-    yield text(f"The standard deviation of the noise on a number of rows is {found.plan.deviation:,.1f}.")
-    yield heading("Done")
-    yield text(*found.interrupted, charges.closing_sentence())
-    named = " Statements of models that are fitted with it name this release and its price." if rows else ""
-    yield verbatim(f"Wrote {out}.{named}")

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from confide.blocks import Block, heading, table, text, verbatim
 from confide.cli.options import Release, options_of_command, schema_of
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
-    from confide.cli.charges import Charges
     from confide.estimators.private_bounds import PrivateBounds
     from confide.features.schema import Schema
 
@@ -57,7 +54,6 @@ def bounds(
         out,
         partial(private_bounds, files, columns, quantiles=quantiles, schema=described),
         lambda bounds: (bounds.to_toml(), _document(bounds) | {"schema": str(out)}),
-        partial(_blocks, out),
     )
 
 
@@ -99,35 +95,3 @@ def _document(bounds: PrivateBounds) -> dict[str, Any]:
         "void": bounds.void,
         "interrupted": list(bounds.interrupted),
     }
-
-
-def _blocks(out: Path, bounds: PrivateBounds, charges: Charges) -> Iterator[Block]:
-    pairs = list(zip(bounds.columns, bounds.described, strict=True))
-    if bounds.plan is not None:
-        yield heading("Released bounds")
-        low, high = [f"quantile {share:g}" for share in bounds.release.quantiles]
-        rows = [
-            (column.name, *_ends(column), " to ".join(_ends(old)))
-            for column, old in pairs
-            if column.is_number and old.is_number
-        ]
-        yield table(("column", f"low ({low})", f"high ({high})", "outer bounds"), rows, optional=("outer bounds",))
-        yield text(
-            f"With probability {_LEVEL:g} none of them is off by more than {bounds.rows_off(_LEVEL):,.0f} rows, counted by "
-            f"rank, beside the distance between neighbouring candidates. In a table of fewer than {bounds.rows_needed:,} "
-            f"rows a bound may lie beyond all rows; a larger budget, fewer columns or quantiles further inside help."
-        )
-    for name, found in bounds.levels.items():
-        yield heading(f"Released levels of {name}")
-        yield table(("level", "rows (noisy)"), [(level, f"{rows:,.0f}") for level, rows in found.items()])
-        yield text(
-            *([] if found else ["No level has enough rows for this budget. Leave the column out."]),
-            bounds.sentence_of_levels,
-        )
-    yield heading("Done")
-    yield text(*bounds.interrupted, charges.closing_sentence())
-    yield verbatim(f"Wrote {out}. Statements of models that are fitted with it name this release and its price.")
-
-
-def _ends(column: Any) -> tuple[str, ...]:
-    return column.texts_of(column.bounds) if column.dates else (f"{column.low:.10g}", f"{column.high:.10g}")

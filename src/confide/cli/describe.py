@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from confide.blocks import Block, heading, table, text, verbatim
 from confide.cli.options import Release, options_of_command
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
-    from confide.cli.charges import Charges
     from confide.features.schema import Schema
-    from confide.inference.description import Description
 
 
 @options_of_command("describe")
@@ -45,7 +41,6 @@ def describe(
         out,
         partial(described, files, known, columns=column or None, cross_tables=pairs, quantiles=shares, level=level),
         lambda description: (json_text(description.to_dict()), description.to_dict() | {"file": str(out)}),
-        partial(_blocks, out),
     )
 
 
@@ -66,29 +61,3 @@ def _pairs(given: list[str], schema: Schema) -> list[tuple[str, str]]:
             )
         pairs += divisions
     return pairs
-
-
-def _blocks(out: Path, description: Description, charges: Charges) -> Iterator[Block]:
-    from confide.inference.description import shown_count
-
-    number = f"{description.n_rows:,.0f} rows"
-    rows = number if description.n_rows_is_public else f"about {number}, a noisy number"
-    yield heading(f"Description of {rows}, with intervals at {description.level:g}")
-    if description.numbers:
-        cells = [row for number in description.numbers for row in number.cells()]
-        yield table(("column", "number", "value", "low", "high"), cells)
-    for category in description.categories:
-        yield heading(category.name)
-        yield table(("level", "rows", "share", "low", "high"), category.cells())
-    for crossed in description.cross_tables:
-        yield heading(f"{crossed.names[0]} by {crossed.names[1]}")
-        lines = zip(crossed.levels[0], crossed.counts, strict=True)
-        yield table((crossed.names[0], *crossed.levels[1]), [(level, *map(shown_count, row)) for level, row in lines])
-    yield heading("Guarantee")
-    yield text(
-        f"All of it is one release, with {description.plan.budget} ({description.plan.neighbours}). Each "
-        f"count has noise of standard deviation {description.plan.deviation:.3g}. Intervals are about these rows; they say "
-        f"nothing about a population."
-    )
-    yield text(*description.interrupted, charges.closing_sentence())
-    yield verbatim(f"Wrote {out}.")

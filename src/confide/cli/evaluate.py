@@ -16,7 +16,6 @@ from confide.errors import FileError
 if TYPE_CHECKING:
     from confide.cli.charges import Charges
     from confide.cli.output import Screen
-    from confide.inference.rates import Rate
 
 _BAR_WIDTH = 20
 
@@ -108,46 +107,26 @@ def _model(path: Path) -> Any:
 
 
 def blocks_of_rates(result: Any) -> Iterator[Block]:
-    """The rates and their guarantee."""
-    has_rates = hasattr(result, "auc")
-    if has_rates:
-        yield from _rates_of_two_classes(result)
-    else:
-        for title, (columns, *rows) in result.shown_tables():
-            yield heading(title)
-            yield table(columns, rows)
+    """The rates and their guarantee, of two classes also those of which the rates are made."""
+    *rates, guarantee = result.blocks()
+    yield from rates
+    if hasattr(result, "auc"):
+        yield from _cells_of_two_classes(result)
     yield heading("Guarantee")
-    last = " ".join(str(result).split("\n")[-1 - len(result.interrupted) :]) if has_rates else result.guarantee_in_words()
-    yield text(in_words_of_options(last), style="bold red" if result.void else "")
-    counts = f"{2 * result.n_bins} counts with noise of standard deviation {result.plan.deviation:.4g}" if has_rates else ""
-    yield text(f"It is made of {counts}." if has_rates else result.noise_in_words())
+    yield text(*map(in_words_of_options, guarantee.lines), style="bold red" if result.void else "")
 
 
-def _rates_of_two_classes(result: Any) -> Iterator[Block]:
-    rows = "private rows" if result.n_rows is None else f"{result.n_rows:,} private rows"
-    yield heading(f"Rates on {rows}, with intervals at {result.level:g}")
-    names = ("accuracy", "sensitivity", "specificity", "auc")
-    yield table(("rate", "value", "low", "high"), [(name, *_cells(getattr(result, name))) for name in names])
-    yield text(
-        f"Positive is {result.outcome}. Sensitivity is the share of positive rows that are predicted so, specificity that "
-        f"of negative rows."
-    )
+def _cells_of_two_classes(result: Any) -> Iterator[Block]:
+    from confide.inference.rates import digits_of
+
     yield heading("Shares of all rows, by class and prediction")
-    confusion = [
-        (f"{true}, predicted {predicted}", *_cells(result.confusion[i][j]))
-        for i, true in enumerate(("negative", "positive"))
-        for j, predicted in enumerate(("negative", "positive"))
-    ]
-    yield table(("rows", "value", "low", "high"), confusion)
+    names = ("negative", "positive")
+    cells = [(f"{names[i]}, predicted {names[j]}", *digits_of(result.confusion[i][j])) for i in (0, 1) for j in (0, 1)]
+    yield table(("rows", "value", "low", "high"), cells)
     if result.has_probabilities:
         yield heading("Calibration: of rows with such a probability, the share that is positive")
-        edges = pairwise([position / result.n_bins for position in range(result.n_bins + 1)])
         bins = [
-            (f"{low:.4g} to {high:.4g}", *_cells(rate), "#" * round(_BAR_WIDTH * (rate.value or 0.0)))
-            for (low, high), rate in zip(edges, result.calibration, strict=False)
+            (f"{low:.4g} to {high:.4g}", *digits_of(rate), "#" * round(_BAR_WIDTH * (rate.value or 0.0)))
+            for (low, high), rate in zip(pairwise(result.edges), result.calibration, strict=True)
         ]
         yield table(("probability", "share", "low", "high", ""), bins, words=("",), optional=("",))
-
-
-def _cells(rate: Rate) -> tuple[str, str, str]:
-    return rate.texts(4) if rate.value is not None else ("hidden", "", "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from confide.blocks import heading, table, text
 from confide.cli import option_values
 from confide.cli.options import Format, options_of_command
 from confide.errors import ParameterError
@@ -28,7 +27,6 @@ def family(
     charged can be left out.
     """
     from confide.cli import output
-    from confide.report.families import HEADINGS
     from confide.report.families import family as family_of
 
     given: dict[Any, Any] = dict(option_values.p_value(words, of_charge=ledger is not None) for words in p_value or ())
@@ -38,9 +36,4 @@ def family(
         given[path.stem] = path
     wanted = None if columns is None else option_values.columns(columns, "--columns")
     tests = family_of(given, ledger=ledger, purpose=purpose, columns=wanted, method=adjust, level=level)
-    blocks = [
-        heading(f"A family of {len(tests.hypotheses)} tests, with intervals of {tests.level:g} together"),
-        table(HEADINGS, tests.cells, words=("coefficient", "unit"), wrapped="coefficient", optional=("unit",)),
-        text(*tests.notes),
-    ]
-    output.Screen(output_format).answer(tests.to_dict, blocks)
+    output.Screen(output_format).answer(tests.to_dict, tests.blocks())

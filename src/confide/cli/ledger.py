@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from confide.blocks import Block, heading, table, text, verbatim
+from confide.blocks import Block, heading, text, verbatim
 from confide.cli.option_values import chosen_budget, is_dialogue
 from confide.cli.options import Format, NeighboursName, epilog_of, options_of_command
 from confide.errors import LedgerError, ParameterError
@@ -154,19 +152,7 @@ def _blocks(ledger: Ledger, path: str) -> Iterator[Block]:
     from confide.report.ledger_facts import entries_as_json
 
     yield verbatim(f"{path}: {ledger.neighbours}, {_protected_persons(ledger)}, accounting {ledger.accounting}")
-    totals = {"limit": ledger.limit, "spent": ledger.spent(), "remaining": ledger.remaining()}
-    yield heading("Budget")
-    cells = [(title, *[f"{amount:.6g}" for amount in budget.amounts.values()]) for title, budget in totals.items()]
-    yield table(("", *ledger.limit.amounts), cells)
-    frame = ledger.entries()
-    yield heading("Charges" if len(frame) else "No charges yet")
-    if len(frame):
-        shown = [name for name in frame if frame[name].notna().any() and name not in DETAILS]
-        if (frame["rows_per_person"] == ledger.max_rows_per_person).all():
-            shown.remove("rows_per_person")
-        frame["time"] = [datetime.fromisoformat(time).strftime("%Y-%m-%d %H:%M:%S UTC") for time in frame["time"]]
-        rows = [tuple(map(_cell, row)) for row in frame[shown].itertuples(index=False)]
-        yield table(shown, rows, words=("time", "purpose"), wrapped="purpose")
+    yield from ledger.blocks()
     told = [
         (row["number"], {name: row[name] for name in DETAILS if row[name] is not None}) for row in entries_as_json(ledger)
     ]
@@ -190,9 +176,3 @@ def _blocks(ledger: Ledger, path: str) -> Iterator[Block]:
 def _protected_persons(ledger: Ledger) -> str:
     rows = ledger.max_rows_per_person
     return f"persons with at most {rows:,} row{'s' if rows > 1 else ''}"
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return "" if math.isnan(value) else f"{value:.6g}"
-    return str(value)

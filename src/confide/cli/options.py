@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from configparser import ConfigParser
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from itertools import chain
 from pathlib import Path
 from shutil import copyfileobj
 from types import SimpleNamespace
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hin
 
 import typer
 
-from confide.blocks import Block, text
+from confide.blocks import heading, text, verbatim
 from confide.cli import option_values
 from confide.cli.failures import NO_GUARANTEE
 from confide.cli.option_values import chosen_budget, classes_of_kinds, new_estimator, predicts_a_number
@@ -244,7 +243,6 @@ class Release(Spending):
         out: Path,
         make: Callable[..., Released],
         told: Callable[[Released], tuple[str, dict[str, Any]]],
-        blocks: Callable[[Released, Charges], Iterable[Block]],
     ) -> None:
         """Charge and make it, write it to a file, and show it.
 
@@ -254,7 +252,6 @@ class Release(Spending):
         out : the file
         make : makes it of budget, ledger, and whom it protects
         told : its text in the file, and its form for programs
-        blocks : its form for people
         """
         from confide.cli import output
 
@@ -264,9 +261,11 @@ class Release(Spending):
                 made: Any = make(budget=self.budget, ledger=charges.ledger, **self.whom)
             content, document = told(made)
             charges.write(content, out, overwrite=self.force, released=what)
+            *shown, price = made.blocks()
+            paid = text(*price.lines, charges.closing_sentence())
             void = [] if made.void is None else [text(f"NOT PRIVATE. {made.void}", style="bold red")]
-            screen = output.Screen(self.output_format)
-            screen.answer(lambda: document | {"charge": charges.document()}, chain(void, blocks(made, charges)))
+            shown = [*void, *shown, heading("Guarantee"), paid, verbatim(f"Wrote {out}.")]
+            output.Screen(self.output_format).answer(lambda: document | {"charge": charges.document()}, shown)
         exit_if_void(made.void)
 
 

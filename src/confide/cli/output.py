@@ -39,12 +39,12 @@ from confide.effects.effects import has_effects
 from confide.effects.picture import common_limits, extremes, sparkline
 from confide.errors import FileError, InputError
 from confide.estimators.linear_model import PrivateLinearModel, released_model
-from confide.estimators.released import RANDOM_FEATURE, ReleasedCoefficients, effects_of, outcome_of
+from confide.estimators.released import RANDOM_FEATURE, ReleasedCoefficients, effects_of, words_on_noise
 from confide.features.columns import NumberColumn
 from confide.files import check_output, json_text, new_file
 from confide.known_words import listed, printable_lines
 from confide.models.model import ShownClass, predicted_column, weights_by_class
-from confide.report.findings import coefficient_cells, has_interest, has_intervals, has_risks, has_tests
+from confide.report.findings import coefficient_cells, has_interest, has_intervals, has_risks, has_tests, more_heads
 from confide.threads import Pace
 
 if TYPE_CHECKING:
@@ -238,8 +238,6 @@ def _knots_text(column: NumberColumn, beside: Mapping[str, int]) -> str:
 
 # A released model: its guarantee, its coefficients and effects, as blocks and as a document.
 
-_ERRORS = ("sampling err", "privacy err", "total err")
-
 
 def blocks_of_plan(plan: object) -> Iterator[Block]:
     """The plan, which was made before any row was used."""
@@ -256,16 +254,15 @@ def blocks_of_model(model: PrivateLinearModel, max_shown: int | None = None, adj
     shown = [one for one in coefficients.coefficients if one.unit != RANDOM_FEATURE]
     n_hidden = len(coefficients.coefficients) - len(shown)
     title = "Released coefficients"
-    by_size = sorted([one for one in shown if one.unit], key=lambda one: -abs(one.estimate * one.span))
+    by_size = sorted([one for one in shown if one.unit], key=lambda one: one.size, reverse=True)
     is_cut = max_shown is not None and len(by_size) > max_shown
     if is_cut:
         title = f"The {max_shown} largest of {len(by_size)} released coefficients"
         shown = [*by_size[:max_shown], *[one for one in shown if not one.unit]]
     yield heading(f"{title}, in {coefficients.outcome}")
-    heads = ("column", "unit", "coefficient", *filter(None, (coefficients.ratio,)))
-    yield table(heads, [coefficient_cells(one, coefficients.ratio) for one in shown], words=("unit",))
-    if is_cut:
-        yield text("The noise alone may make coefficients of this size, above all for levels that few rows have.")
+    heads, cells = more_heads(coefficients), [coefficient_cells(one, coefficients) for one in shown]
+    yield table(("column", "unit", "coefficient", *heads), cells, words=("unit",), optional=heads[::-1])
+    yield text(*words_on_noise(model))
     if n_hidden:
         yield text(f"The weights of {n_hidden} random features are not shown: they mean nothing one by one.")
     if has_interest(model):
@@ -274,22 +271,9 @@ def blocks_of_model(model: PrivateLinearModel, max_shown: int | None = None, adj
 
 def _blocks_of_intervals(model: PrivateLinearModel, adjust: str | None) -> Iterator[Block]:
     """Coefficients with their intervals, in units of the table; corrected for their family if a method is named."""
-    summary, together = model.summary(adjust=adjust), " together" if adjust else ""
-    yield heading(f"Coefficients in {outcome_of(model)}, with intervals of {summary.level:g}{together}")
-    names = ("column", "unit", "coef", *_ERRORS, "low", "high", summary.heading_of_p)
-    yield table(names, [row[: len(names)] for row in summary.cells], words=("unit",), optional=_ERRORS)
-    if summary.ratio:
-        yield heading(f"{summary.ratio.capitalize()}s, with intervals of {summary.level:g}{together}")
-        ratios = [(row[0], row[1], *row[len(names) :]) for row in summary.cells if row[1]]
-        yield table(("column", "unit", summary.ratio, "low", "high"), ratios, words=("unit",))
-    yield text(*summary.notes[:-1])
-    if has_risks(model):
-        risks = model.average_risk_differences(adjust=adjust)
-        title = f"Risk differences for {risks.outcome}, standardised over the rows"
-        yield heading(f"{title}, with intervals of {risks.level:g}{together}")
-        names = ("column", "unit", "risk diff", *_ERRORS, "low", "high", risks.heading_of_p)
-        yield table(names, risks.cells, words=("unit",), optional=_ERRORS)
-        yield text(risks.notes[0])
+    for made in (model.summary, *[model.average_risk_differences] * has_risks(model)):
+        title, *tables, notes = made(adjust=adjust).blocks()
+        yield from (title, *tables, text(*notes.lines[:-1]))
 
 
 def blocks_of_guarantee(model: PrivateLinearModel) -> Iterator[Block]:
@@ -310,14 +294,12 @@ def blocks_of_effects(model: Any) -> Iterator[Block]:
         return
     yield heading(f"Effects on the {effects.outcome}, on one scale, from the low of each number to its high")
     limits, rows = common_limits(curves), []
-    for effect in curves:
+    for effect in sorted(curves, key=lambda effect: effect.size, reverse=True):
         name = effect.name if effect.label is None else f"{effect.label}: {effect.name}"
         rows.append((name, sparkline(effect, limits), *extremes(effect)))
     yield table(("column", "curve", "least at", "largest at"), rows, words=("curve",))
     if effects.words_of_interactions:
         yield text(effects.words_of_interactions)
-    if not has_intervals(model):
-        yield text("The noise alone may make such effects, above all for levels and stretches that few rows have.")
 
 
 def model_document(model: PrivateLinearModel, adjust: str | None = None) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def _performed(started: StudyRun, screen: Screen, document: dict[str, Any]) -> P
     from confide.cli import output
     from confide.cli.evaluate import blocks_of_rates
     from confide.cli.fit import blocks_of_release
-    from confide.inference.rates import Rate
+    from confide.inference.rates import Rate, digits_of
 
     model, prepared = started.fitted(), started.prepared
     document.update(output.model_document(model))
@@ -84,9 +84,8 @@ def _performed(started: StudyRun, screen: Screen, document: dict[str, Any]) -> P
     elif kept is not None:
         title = f"Evaluation on rows kept aside, released by an earlier run, intervals at {kept['level']:g}"
         names = ("accuracy", "sensitivity", "specificity", "auc")
-        screen.show(
-            [heading(title), text(*[f"{name:<12} {Rate(*map(kept[name].get, ('value', 'low', 'high')))}" for name in names])]
-        )
+        rates = [(name, *digits_of(Rate(*map(kept[name].get, ("value", "low", "high"))))) for name in names]
+        screen.show([heading(title), table(("rate", "value", "low", "high"), rates)])
     report = started.reported(model)
     out = started.study.located(started.study.outputs.model)
     written = [] if prepared is None else [f"Wrote {out}"]

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from confide.effects.effects import Effect, has_effects
-from confide.effects.picture import BLUE, ORANGE, Display, Pen, axes_for, draw_effects, number_text, plain, shortened
+from confide.effects.picture import (
+    BLUE,
+    GREYS,
+    NOISE_IN_PICTURE,
+    ORANGE,
+    Display,
+    Pen,
+    axes_for,
+    broken,
+    draw_effects,
+    number_text,
+    plain,
+    shortened,
+)
 from confide.errors import ParameterError, checked_count, is_label, is_list, is_text
 from confide.estimators.linear_model import released_model
 from confide.estimators.released import ReleasedCoefficient, ReleasedCoefficients, effects_of
 from confide.features.columns import with_unit
 from confide.features.schema import Schema
 from confide.inference.intervals import checked_level
-from confide.inference.rates import Interval
 from confide.inference.table import Coefficient
 from confide.known_words import listed
 from confide.models.model import ShownClass
@@ -27,28 +39,9 @@ _UNITS = ("bounds", "original", "encoded")
 _RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnCoefficient(Interval):
-    """One line of the picture.
-
-    Attributes
-    ----------
-    name, unit : str
-    estimate : float
-    low, high : float or None
-        Ends of the interval; None where none was bought, or the noise hides what the rows tell.
-    """
-
-    name: str
-    unit: str
-
-    @property
-    def title(self) -> str:
-        """Name and unit."""
-        return f"{self.name}, {self.unit}" if self.unit else self.name
-
-
-def coefficients_to_draw(model: Any, units: str | None, level: float, label: Any) -> tuple[list[DrawnCoefficient], str, str]:
+def coefficients_to_draw(
+    model: Any, units: str | None, level: float, label: Any
+) -> tuple[list[ReleasedCoefficient], str, str]:
     """The coefficients of a fitted model without intercepts, those that can matter most first.
 
     Returns
@@ -73,7 +66,7 @@ def coefficients_to_draw(model: Any, units: str | None, level: float, label: Any
         raise ParameterError("leave label out: this model has one score, not one for each class.")
     checked_choice("units", units, (*_UNITS, None))
     over_bounds = units == "bounds" or (units is None and released.encoder is not None)
-    released_coefficients = ReleasedCoefficients.of(model, "original" if over_bounds else units)
+    released_coefficients = ReleasedCoefficients.of(model, "original" if over_bounds else units, level)
     known: dict[str, Coefficient] = {}
     if released.has_intervals:
         summary = model.summary(level=level, units=released_coefficients.units)
@@ -84,16 +77,14 @@ def coefficients_to_draw(model: Any, units: str | None, level: float, label: Any
     if released.domain:
         outcome = f"class {label}" if several else str(ShownClass.of(released))
     # The sort is stable: coefficients that matter alike keep the order of their columns.
-    shown = sorted(
-        released_coefficients.coefficients[start : start + size - 1],
-        key=lambda coefficient: -abs(coefficient.estimate) * coefficient.span,
-    )
+    own = released_coefficients.coefficients[start : start + size - 1]
+    shown = sorted(own, key=lambda coefficient: coefficient.size, reverse=True)
     schema = released.schema if over_bounds else None
     lines = [_line(coefficient, known.get(coefficient.name), label, schema) for coefficient in shown]
     return lines, outcome, released_coefficients.ratio
 
 
-def _line(of: ReleasedCoefficient, known: Coefficient | None, label: Any, schema: Schema | None) -> DrawnCoefficient:
+def _line(of: ReleasedCoefficient, known: Coefficient | None, label: Any, schema: Schema | None) -> ReleasedCoefficient:
     """The line of one coefficient. With a schema, a number is drawn for the step from its low to its high.
 
     `known` is its line in the table. With softmax the mean over classes is subtracted there, as from its interval.
@@ -108,9 +99,10 @@ def _line(of: ReleasedCoefficient, known: Coefficient | None, label: Any, schema
     else:
         if schema is not None and of.span != 1.0:
             unit, span = "from low to high", of.span
+    noise = tuple(span * size for size in of.noise or ())
     if known is None or not np.isfinite([known.low, known.high]).all():
-        return DrawnCoefficient(span * (of if known is None else known).estimate, None, None, name, unit)
-    return DrawnCoefficient(known.estimate, known.low, known.high, name, unit).scaled(span)
+        return ReleasedCoefficient(span * (of if known is None else known).estimate, None, None, name, unit, noise=noise)
+    return ReleasedCoefficient(known.estimate, known.low, known.high, name, unit, noise=noise).scaled(span)
 
 
 class CoefficientsDisplay(Display):
@@ -122,7 +114,7 @@ class CoefficientsDisplay(Display):
 
     Parameters
     ----------
-    coefficients : sequence of DrawnCoefficient
+    coefficients : sequence of ReleasedCoefficient
         From top to bottom.
     outcome : str
         What larger coefficients favour.
@@ -157,7 +149,7 @@ class CoefficientsDisplay(Display):
 
     def __init__(
         self,
-        coefficients: Sequence[DrawnCoefficient],
+        coefficients: Sequence[ReleasedCoefficient],
         *,
         outcome: str,
         ratio: str = "",
@@ -234,7 +226,7 @@ class CoefficientsDisplay(Display):
         return [ax]
 
 
-def _axes(what: str, ax: Any, lines: Sequence[DrawnCoefficient], inches: float, around: float) -> Any:
+def _axes(what: str, ax: Any, lines: Sequence[ReleasedCoefficient], inches: float, around: float) -> Any:
     """Axes with a line at 0, wide enough for the longest title, and with so many inches for each line and around them."""
     longest = max(len(line.title) for line in lines)
     ax = axes_for(what, ax, (4.6 + 0.075 * min(longest, _LONGEST_NAME), inches * len(lines) + around))
@@ -243,24 +235,27 @@ def _axes(what: str, ax: Any, lines: Sequence[DrawnCoefficient], inches: float, 
 
 
 def _draw(
-    ax: Any, lines: Sequence[DrawnCoefficient], colour: str, width: float, shift: float = 0.0, style: Any = None
+    ax: Any, lines: Sequence[ReleasedCoefficient], colour: str, width: float, shift: float = 0.0, style: Any = None
 ) -> None:
     """A bar for each interval and a point for each coefficient, beside the places of the lines by so much."""
-    for place, line in enumerate(lines):
+    places, butt = [place + shift for place in range(len(lines))], {"solid_capstyle": "butt"}
+    for place, line in zip(places, lines, strict=True):
+        for size, alpha in zip(line.noise, GREYS, strict=False):
+            ax.plot([-size, size], [place] * 2, color="0.5", alpha=alpha, linewidth=2.0 * width, **butt)
         if line.low is not None:
-            ends = [line.low, line.high]
-            ax.plot(ends, [place + shift] * 2, color=colour, alpha=0.4, linewidth=width, solid_capstyle="butt")
-    places = [place + shift for place in range(len(lines))]
+            ax.plot([line.low, line.high], [place] * 2, color=colour, alpha=0.4, linewidth=width, **butt)
     style = {"color": colour, "marker": "o", "markersize": 5, "linestyle": ""} | (style or {})
     ax.plot([line.estimate for line in lines], places, **style)
 
 
-def _name_lines(ax: Any, lines: Sequence[DrawnCoefficient], outcome: str) -> None:
+def _name_lines(ax: Any, lines: Sequence[ReleasedCoefficient], outcome: str) -> None:
     """The names of the lines from top to bottom, and what larger coefficients favour."""
     ax.set_yticks(range(len(lines)), [shortened(line.title, _LONGEST_NAME) for line in lines])
     ax.set_ylim(len(lines) - 0.5, -0.5)
     ax.tick_params(labelsize="small")
-    ax.set_xlabel(plain(f"coefficient for the unit named; positive: for {outcome}"), fontsize="small")
+    noise = f"\n{NOISE_IN_PICTURE}" if any(line.noise for line in lines) else ""
+    named = broken(f"coefficient for the unit named; positive: for {outcome}{noise}", 8.0 * ax.figure.get_figwidth())
+    ax.set_xlabel(named, fontsize="small")
 
 
 # Two or more released models in one picture: their coefficients or their effects, side by side.
@@ -370,7 +365,7 @@ class ComparisonDisplay(Display):
             _, axes = draw_effects([*zip(pens, self.drawn.values(), strict=True)], self.outcome, self.level, ax)
             axes[0].legend(fontsize="small", frameon=False)
             return axes
-        first: tuple[DrawnCoefficient, ...] = next(iter(self.drawn.values()))
+        first: tuple[ReleasedCoefficient, ...] = next(iter(self.drawn.values()))
         ax = _axes("ComparisonDisplay", ax, first, 0.42, 1.6)
         for number, (colour, (name, lines)) in enumerate(zip(_COLOURS, self.drawn.items(), strict=False)):
             _draw(ax, lines, colour, 4.0, 0.24 * (number - middle), {"markersize": 4.5, "label": plain(name)})
@@ -407,7 +402,7 @@ def _common_effects(
 
 def _common_coefficients(
     estimators: Mapping[str, Any], units: str | None, level: float, label: Any, most: int
-) -> tuple[dict[str, tuple[DrawnCoefficient, ...]], str]:
+) -> tuple[dict[str, tuple[ReleasedCoefficient, ...]], str]:
     """The same coefficients of each model, in the order of the first, and what larger ones favour."""
     lines_by_model, outcomes = {}, []
     for name, model in estimators.items():

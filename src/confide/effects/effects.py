@@ -14,15 +14,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from itertools import combinations, compress, product
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from confide.array_types import Array
+from confide.blocks import Block, Shown, text
 from confide.errors import ParameterError, is_label, is_text
 from confide.features.canonical_labels import canonical_label, is_missing
 from confide.features.codes import ColumnEncoding
@@ -30,7 +32,7 @@ from confide.features.columns import Column, NumberColumn, with_unit
 from confide.features.encoder import Encoder
 from confide.features.fourier import CurvesAndFeatures
 from confide.inference.debiased import with_known_zeros
-from confide.inference.intervals import Evidence, JointUncertainty, checked_level, known_scores
+from confide.inference.intervals import Evidence, JointUncertainty, checked_level, known_scores, level_of_each
 from confide.inference.rates import Interval, json_form
 from confide.inference.table import NamedUnit
 from confide.known_words import listed, suggest_keywords_of
@@ -406,10 +408,13 @@ class Value(Interval):
         The ends of the interval for this value by itself, and for all values of the effect together; the standard error, due
         to sampling and noise together. None where no intervals were bought, inf where the noise hides what the rows tell.
     value : a number, a level or "(missing)"; for an interaction a tuple of them
+    noise : (float, float), or empty
+        How far from 0 noise alone reaches here, see `Effects`; empty where it is not known.
     """
 
     estimate: float
     value: Any
+    noise: tuple[float, ...] = ()
     standard_error: float | None = None
     joint_low: float | None = None
     joint_high: float | None = None
@@ -419,9 +424,18 @@ class Value(Interval):
         """What is added to the score."""
         return self.estimate
 
+    @property
+    def stands_out(self) -> bool:
+        """Whether its interval does not hold 0, or where none was bought, whether it is larger than even noise."""
+        if self.low is not None and self.high is not None:
+            return not self.low <= 0.0 <= self.high
+        return abs(self.estimate) > min(self.noise, default=0.0)
 
-_OF_VALUE = ("value", "effect", "standard_error", "low", "high", "joint_low", "joint_high")
-"""What a frame and a file have of each value; where no intervals were bought, the first two."""
+    def to_dict(self) -> dict[str, Any]:
+        """What a frame and a file have of it: value and effect, what noise makes, and where they were bought, intervals."""
+        noise = zip(("noise_if_even", "noise_at_most"), self.noise, strict=False)
+        names = ("standard_error", "low", "high", "joint_low", "joint_high") * (self.standard_error is not None)
+        return {"value": self.value, "effect": self.effect} | dict(noise) | {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -461,6 +475,16 @@ class Effect:
         return 0 if getattr(self.points[0].column, "ordered", ()) else self.points[0].n_numbers
 
     @property
+    def size(self) -> tuple[bool, float]:
+        """What a sort of effects compares: whether some value stands out, then the root mean square over its values.
+
+        Values count by the public weights of their points.
+        """
+        weights = reduce(np.multiply.outer, [points.weights[: len(points.values)] for points in self.points]).ravel()
+        squares = np.square([value.effect for value in self.values])
+        return any(value.stands_out for value in self.values), math.sqrt(float(weights @ squares))
+
+    @property
     def has_band(self) -> bool:
         """Whether every value has a finite interval."""
         return all(value.high is not None and math.isfinite(value.high) for value in self.values)
@@ -483,7 +507,7 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class Contrast(Interval):
+class Contrast(Interval, Shown):
     """The difference that a change of one column makes, all other columns as they are.
 
     Attributes
@@ -516,13 +540,14 @@ class Contrast(Interval):
         """Both ends, or None."""
         return None if self.numbers is None else self.numbers[1:]
 
-    def __str__(self) -> str:
+    def blocks(self) -> tuple[Block]:
+        """The difference and its interval in a sentence."""
         second = with_unit(str(self.second), self.unit)
         change = f"{self.column} from {self.first} to {second}: {self.estimate:+.4f} in {self.outcome}"
         if self.interval is None:
-            return f"{change} (no part of the budget was used for intervals)"
+            return (text(f"{change} (no part of the budget was used for intervals)"),)
         low, high = self.interval
-        return f"{change}, interval at level {self.level:g}: {low:+.4f} to {high:+.4f}"
+        return (text(f"{change}, interval at level {self.level:g}: {low:+.4f} to {high:+.4f}"),)
 
 
 @suggest_keywords_of
@@ -535,11 +560,15 @@ class Effects:
     released : the model, whose rows are described by a schema
     unit : what a score is, for example "log-odds"
     minus_mean_over_classes : whether the mean over classes is subtracted, as for softmax
+    chance : gives two roots (columns, q) of the covariance of weights that chance alone makes of columns without an effect,
+        where rows are spread evenly and at most, however few rows use a column, and whether the law is Laplace's. All values
+        of an effect that is made of such weights stay within the `noise` of each together, with the probability of the bands
     """
 
     released: ReleasedModel
     unit: str
     minus_mean_over_classes: bool = False
+    chance: Callable[[], tuple[Array, Array, bool] | None] = lambda: None
 
     def __post_init__(self) -> None:
         if self.released.fourier is not None and not has_effects(self.released):
@@ -641,10 +670,10 @@ class Effects:
         """Each effect, with bands at this level where intervals were bought. The classes follow one another."""
         level = checked_level(level)
         everywhere: list[tuple[Term, list[int]]] = [(term, _shown_places(term)) for term in self.terms]
-        errors = self._errors
+        errors, noises = self._errors, self._noises(level)
         for score, label in enumerate(self.labels):
             start = 0
-            for term, places in everywhere:
+            for (term, places), reaches in zip(everywhere, noises, strict=True):
                 effects = term.effects[..., score].ravel()[places].tolist()
                 bands: list[Any] = [(None,) * 5] * len(places)
                 if errors is not None:
@@ -655,10 +684,23 @@ class Effects:
                     bands, start = np.column_stack(ends).tolist(), start + len(places)
                 at = product(*(points.values for points in term.points))
                 values = (
-                    Value(effect, low, high, value if len(term.points) > 1 else value[0], *others)
-                    for value, effect, (low, high, *others) in zip(at, effects, bands, strict=True)
+                    Value(effect, low, high, value if len(term.points) > 1 else value[0], noise, *others)
+                    for value, effect, (low, high, *others), noise in zip(at, effects, bands, reaches, strict=True)
                 )
                 yield Effect(term.columns, term.points, label, tuple(values))
+
+    def _noises(self, level: float) -> list[list[Any]]:
+        """For each term, how far noise alone reaches at each value that people are shown, in two sizes, or none."""
+        if (chance := self.chance()) is None:
+            return [[()] * len(_shown_places(term)) for term in self.terms]
+        *roots, is_laplace = chance
+
+        def reaches(rows: Array) -> list[float]:
+            # Two values of one column are as large as each other, because their mean is 0.
+            return sizes_of_chance(rows, level, len(rows) if len(rows) > 2 else 1, is_laplace)
+
+        both = zip(*(decomposition(self.encoder, root)[1] for root in roots), strict=True)
+        return [list(zip(*(reaches(_shown_rows(term)) for term in terms), strict=True)) for terms in both]
 
     @cached_property
     def _maps(self) -> tuple[Term, ...]:
@@ -670,8 +712,7 @@ class Effects:
         """For each score, the errors of all values that people are shown, in the order of the terms."""
         if self.released.evidence is None:
             return None
-        rows = [term.effects.reshape(-1, self.encoder.n_features)[_shown_places(term)] for term in self._maps]
-        return self._errors_of(np.concatenate(rows))
+        return self._errors_of(np.concatenate([_shown_rows(term) for term in self._maps]))
 
     def _errors_of(self, combinations: Array) -> list[JointUncertainty]:
         """For each score, the errors of combinations (q, n_features) of its weights."""
@@ -724,14 +765,13 @@ class Effects:
         """
         import pandas as pd
 
-        names = _OF_VALUE[: None if self.released.evidence is not None else 2]
+        of_class = len(self.labels) > 1
         lines = [
-            {"class": effect.label, "column": effect.name} | {name: getattr(value, name) for name in names}
+            ({"class": effect.label} if of_class else {}) | {"column": effect.name} | value.to_dict()
             for effect in self.with_bands(level)
             for value in effect.values
         ]
-        columns = [*(["class"] if len(self.labels) > 1 else []), "column", *names]
-        frame = pd.DataFrame(lines, columns=columns)
+        frame = pd.DataFrame(lines)
         frame.attrs |= self._of_interactions
         return frame
 
@@ -741,7 +781,6 @@ class Effects:
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """A JSON form. What the noise hides is None."""
-        names = _OF_VALUE[: None if self.released.evidence is not None else 2]
         return {
             "outcome": self.outcome,
             "level": level,
@@ -753,7 +792,7 @@ class Effects:
                 ({"class": effect.label} if len(self.labels) > 1 else {})
                 | {
                     "columns": list(effect.columns),
-                    "values": [{name: json_form(getattr(value, name)) for name in names} for value in effect.values],
+                    "values": [{k: json_form(v) for k, v in value.to_dict().items()} for value in effect.values],
                 }
                 for effect in self.with_bands(level)
             ],
@@ -773,6 +812,24 @@ def _shown_places(term: Term) -> list[int]:
     shape = tuple(len(points.weights) for points in term.points)
     shown = np.arange(math.prod(shape)).reshape(shape)[tuple(slice(len(points.values)) for points in term.points)]
     return shown.ravel().tolist()
+
+
+def _shown_rows(term: Term) -> Array:
+    """(values that people are shown, vectors of weights): the effects of a term there."""
+    return term.effects.reshape(-1, term.effects.shape[-1])[_shown_places(term)]
+
+
+# What noise alone makes: bands around 0, and what does not stand out of them.
+
+
+def sizes_of_chance(root: Array, level: float, n_together: int, is_laplace: bool) -> list[float]:
+    """Sizes within which all of so many numbers lie with this probability, from a root (numbers, q) of their covariance.
+
+    For Laplace's law a number counts as one draw of it, which has the longest tails of all combinations.
+    """
+    alone = level_of_each(level, n_together)
+    quantile = -math.log1p(-alone) / math.sqrt(2.0) if is_laplace else float(ndtri(0.5 + 0.5 * alone))
+    return [quantile * float(size) for size in np.linalg.norm(root, axis=1)]
 
 
 # Coefficients in the units of the table, from the weights of encoded columns.

@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import fill
 from typing import Any, Self
 
 import numpy as np
@@ -192,12 +193,19 @@ def plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
+def broken(text: str, width: float) -> str:
+    """Plain text whose lines have at most about so many characters."""
+    return plain("\n".join(fill(line, int(width)) for line in text.split("\n")))
+
+
 def shortened(text: str, most: int) -> str:
     """Plain text of at most so many characters."""
     return plain(text if len(text) <= most else f"{text[: most - 1]}…")
 
 
 _MOST_IN_A_LINE, _MOST_LEVELS, _LONGEST_NAME = 3, 12, 22
+NOISE_IN_PICTURE = "grey: what noise alone makes, dark if rows are spread evenly, light however few rows have a value"
+GREYS = (0.28, 0.16)
 _PLACE_OF_MISSING, _END_WITHOUT_MISSING = 1.22, 1.04
 """On the column's own scale, which goes from -1 to 1."""
 
@@ -251,12 +259,13 @@ def draw_effects(
             tidied(one)
     both = ", for sampling and noise: inner for each value, outer for all values of a column"
     bands = f"\nbands at {level:g}{both if first[0].has_outer_band else ' for each value, for sampling and noise'}"
+    noise = f"\n{NOISE_IN_PICTURE}" * any(effect.values[0].noise for effect in everything)
     for one, effect in zip(axes, first[1], strict=True):
         label = plain(f"effect on {outcome}") if len(axes) == 1 else "effect"
         (one.set_ylabel if effect.is_curve else one.set_xlabel)(label, fontsize="small")
     if ax is None:
         bands = bands if any(effect.has_band for effect in everything) else ""
-        figure.suptitle(plain(f"Effects on {outcome}{bands}"), fontsize="medium")
+        figure.suptitle(broken(f"Effects on {outcome}{bands}{noise}", 12.0 * figure.get_figwidth()), fontsize="medium")
     return figure, axes
 
 
@@ -291,6 +300,8 @@ def _draw_curve(ax: Any, effect: Effect, limits: tuple[float, float], pen: Pen) 
                 lambda t: np.expm1(t) * column.doubling + column.low,
             ),
         )
+    for reach, alpha in zip(zip(*(value.noise for value in effect.curve), strict=True), GREYS, strict=False):
+        ax.fill_between(numbers, [-size for size in reach], reach, color="0.5", alpha=alpha, linewidth=0.0)
     if effect.has_band:
         for low, high, alpha in (("joint_low", "joint_high", 0.2), ("low", "high", 0.3))[1 - pen.has_outer_band :]:
             ends = ([getattr(value, end) for value in effect.curve] for end in (low, high))
@@ -335,6 +346,8 @@ def _draw_point(
         places = [place] * len(effects)
         return (places, effects) if upright else (effects, places)
 
+    for size, alpha in zip(() if upright else value.noise, GREYS, strict=False):
+        ax.plot(*both([-size, size]), color="0.5", alpha=alpha, linewidth=10.0, solid_capstyle="butt")
     if has_band:
         wide = {"color": pen.colour, "linewidth": 5.0, "solid_capstyle": "butt"}
         if pen.has_outer_band:
@@ -381,9 +394,8 @@ def common_limits(effects: Sequence[Effect]) -> tuple[float, float]:
 
 
 def _short(value: object, effect: Effect) -> str:
-    several, texts = value if isinstance(value, tuple) else (value,), []
-    for one, points in zip(several, effect.points, strict=True):
-        text = f"{one:{'.4g' if abs(one) < 1e4 else '.0f'}}" if isinstance(one, float) else str(one)
-        column = points.column
-        texts.append(with_unit(text, column.unit) if column.is_number and one != MISSING else text)
-    return ", ".join(texts)
+    shown = []
+    for one, points in zip(value if isinstance(value, tuple) else (value,), effect.points, strict=True):
+        text = dict(zip(points.values, points.texts, strict=True))[one]
+        shown.append(with_unit(text, points.column.unit) if points.column.is_number and one != MISSING else text)
+    return ", ".join(shown)

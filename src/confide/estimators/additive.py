@@ -105,7 +105,7 @@ class EffectsDisplay(Display):
         ax : Matplotlib axes or None
             Their place is divided among the columns. None: a new figure.
         columns : str, list of str or None
-            Names of columns. None: all.
+            Names of columns. None: all, those that stand out most first.
         level : float, in (0, 1)
             Confidence level of the bands, where a share of the budget paid for them.
         label : class label or None
@@ -131,6 +131,8 @@ class EffectsDisplay(Display):
         by_name = {
             effect.name: effect for effect in effects.with_bands(level) if len(effect.columns) == 1 and effect.label == label
         }
+        if columns is None:
+            wanted = tuple(sorted(by_name, key=lambda name: by_name[name].size, reverse=True))
         outcome = effects.outcome if label is None else f"{effects.unit} of class {label}"
         return cls((by_name[name] for name in wanted), outcome=outcome, level=level).plot(ax=ax)
 

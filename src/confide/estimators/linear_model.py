@@ -730,8 +730,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
 
     def _guarantee_as_html(self) -> str:
         """The guarantee, which a notebook shows above scikit-learn's diagram, once there is one."""
-        guarantee = getattr(self, "guarantee_", None)
-        return "" if guarantee is None else str(guarantee.to_html())
+        return str(self.guarantee_.to_html()) if hasattr(self, "guarantee_") else ""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters of this estimator by name. Those of a model that is its prior are not among them."""

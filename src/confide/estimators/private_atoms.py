@@ -6,7 +6,7 @@ The ledger is charged once, before a row is used. The outcome is a schema that s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,12 +15,13 @@ import numpy as np
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.array_types import Array
+from confide.blocks import NAMES_RELEASE, Block, Shown, heading, table, text, void_first
 from confide.data.file_rows import ReadColumns, checked_columns
 from confide.errors import ParameterError, is_list
 from confide.expected_noise import sentence_of_waste
 from confide.features.atoms import ENOUGH, MOST_CELLS, atoms_of, cells_of, has_cells, n_cells
 from confide.features.checks import AtomsRelease
-from confide.features.columns import NumberColumn, listed_codes
+from confide.features.columns import NumberColumn
 from confide.features.schema import Schema, schema_with
 from confide.features.toml_form import toml_below
 from confide.intake.parameters import schema_at
@@ -34,7 +35,7 @@ from confide.training.charge import OwnRelease, keeps_released
 
 @suggest_keywords_of
 @dataclass(frozen=True, slots=True, eq=False)
-class PrivateAtoms:
+class PrivateAtoms(Shown):
     """Atoms of columns that were found by a release. Public: made of released numbers and public facts.
 
     Attributes
@@ -92,15 +93,23 @@ class PrivateAtoms:
             else "None was found, so nothing of this release is in the schema.",
             *self.interrupted,
         ]
-        if self.void is not None:
-            lines.insert(0, f"NOT PRIVATE. {self.void}")
-        return toml_below(lines, self.schema.to_dict())
+        return toml_below(void_first(self.void, *lines), self.schema.to_dict())
 
-    def __str__(self) -> str:
-        lines = [] if self.void is None else [f"NOT PRIVATE. {self.void}"]
-        found = zip(self.looked_at, self.atoms, strict=True)
-        lines += [f"{column.name}: {listed_codes(own) or 'no atoms'}" for column, own in found]
-        return "\n".join([*lines, f"All together: {self.plan.budget} ({self.plan.neighbours}).", *self.interrupted])
+    def blocks(self) -> Iterator[Block]:
+        """The atoms with their noisy numbers of rows, and what they cost."""
+        rows = [
+            (column.name, column.shown(atom), f"{count:,.0f}")
+            for column, counts in zip(self.columns, self.counts, strict=True)
+            for atom, count in zip(column.atoms, counts, strict=True)
+        ]
+        none = "No number stands out of the noise. A larger budget or fewer columns help."
+        yield heading("Released atoms")
+        yield table(("column", "atom", "rows, about"), rows) if rows else text(none)
+        yield text(
+            f"The standard deviation of the noise on a number of rows is {self.plan.deviation:,.1f}.",
+            *void_first(self.void, f"All together: {self.plan.budget} ({self.plan.neighbours}).", *self.interrupted),
+            *[NAMES_RELEASE] * bool(rows),
+        )
 
 
 @keeps_released

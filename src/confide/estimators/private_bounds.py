@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from confide.accounting.ledger import Batch, Ledger
+from confide.blocks import NAMES_RELEASE, Block, Shown, heading, table, text, void_first
 from confide.data.file_rows import ReadColumns, checked_columns
 from confide.errors import ParameterError, SchemaError, is_list, is_number
 from confide.expected_noise import sentence_of_waste
@@ -44,7 +45,7 @@ from confide.training.charge import OwnRelease, keeps_released
 
 @suggest_keywords_of
 @dataclass(frozen=True, slots=True)
-class PrivateBounds:
+class PrivateBounds(Shown):
     """Bounds and levels of columns that were released from rows. Public: made of released numbers and public facts.
 
     Attributes
@@ -161,19 +162,32 @@ class PrivateBounds:
             "Keep the key `released`: statements of models then name this release.",
         ]
         lines += self.interrupted
-        if self.void is not None:
-            lines.insert(0, f"NOT PRIVATE. {self.void}")
-        return toml_below(lines, self.schema.to_dict())
+        return toml_below(void_first(self.void, *lines), self.schema.to_dict())
 
-    def __str__(self) -> str:
-        lines = [] if self.void is None else [f"NOT PRIVATE. {self.void}"]
-        for column in self.columns:
-            if isinstance(column, NumberColumn):
-                lines.append(f"{column.name}: from {column.texts_of([column.low])[0]} to {column.shown(column.high)}")
-            else:
-                found = (f"{level} ({rows:,.0f})" for level, rows in self.levels[column.name].items())
-                lines.append(f"{column.name}: {', '.join(found) or 'no level was found'}")
-        return "\n".join([*lines, f"All together: differential privacy with {self.release.price}.", *self.interrupted])
+    def blocks(self) -> Iterator[Block]:
+        """Bounds and levels, how far off they may be, and what they cost."""
+        if self.plan is not None:
+            low, high = [f"quantile {share:g}" for share in self.release.quantiles]
+            pairs = zip(self.columns, self.described, strict=True)
+            rows = [(own.name, *_ends(own), " to ".join(_ends(old))) for own, old in pairs if own.is_number]
+            yield heading("Released bounds")
+            yield table(("column", f"low ({low})", f"high ({high})", "outer bounds"), rows, optional=("outer bounds",))
+            yield text(
+                f"With probability 0.95 none of them is off by more than {self.rows_off():,.0f} rows, counted by rank, "
+                f"beside the distance between neighbouring candidates. In a table of fewer than {self.rows_needed:,} rows a "
+                f"bound may lie beyond all rows; a larger budget, fewer columns or quantiles further inside help."
+            )
+        for name, found in self.levels.items():
+            yield heading(f"Released levels of {name}")
+            yield table(("level", "rows (noisy)"), [(level, f"{rows:,.0f}") for level, rows in found.items()])
+            none = "No level has enough rows for this budget. Leave the column out."
+            yield text(*[none] * (not found), self.sentence_of_levels)
+        price = f"All together: differential privacy with {self.release.price}."
+        yield text(*void_first(self.void, price, *self.interrupted, NAMES_RELEASE))
+
+
+def _ends(column: Any) -> tuple[str, ...]:
+    return column.texts_of(column.bounds) if column.dates else (f"{column.low:.10g}", f"{column.high:.10g}")
 
 
 @keeps_released

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -20,19 +21,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.array_types import Array
+from confide.blocks import Shown
 from confide.budget_warnings import cautions, of_many_classes, tell_of_unknown_size, warn
 from confide.errors import AccuracyWarning, ParameterError, as_float, checked_count
 from confide.estimators.linear_classifier import LinearClassifier, labels_given
-from confide.estimators.linear_model import TellsOfRepeatedFits, WeightsOfRows, sample_weight_of
+from confide.estimators.linear_model import TellsOfRepeatedFits, WeightsOfRows, released_model, sample_weight_of
 from confide.estimators.parameters import AdviceOnParameters, advice, advice_on, estimator
 from confide.expected_noise import wasted
+from confide.features.encoder import Encoder
 from confide.guarantee import Circumstances, Guarantee, Search
 from confide.intake import parameters
 from confide.intake.rows import checked_input
 from confide.intake.specification import CheckedRows
 from confide.intake.targets import declared_domain
 from confide.parameters import checked, checked_choice
-from confide.plan_text import search_text
+from confide.plan_text import search_blocks
 from confide.privacy.budgets import ZCDP, Budget, Neighbours, PureDP, as_budget, budget_of_row, pure_epsilon
 from confide.privacy.events import Event
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, lattice_exponent
@@ -40,6 +43,7 @@ from confide.privacy.mechanism import Plan, Problem
 from confide.privacy.noise import Entropy
 from confide.privacy.selection import Repetition, Selection
 from confide.training.assumptions import circumstances_of, guarantee_of, sentences_of_rows
+from confide.training.auto_features import SLOTS
 from confide.training.charge import (
     Charge,
     before_charge,
@@ -52,7 +56,7 @@ from confide.training.charge import (
     refuse_undivided,
 )
 from confide.training.fit import Fit, lattices_of, model_of, released
-from confide.training.plan import of_all_rows
+from confide.training.plan import AnyPlan, of_all_rows
 from confide.training.settings import Settings
 
 PublicNumbers: TypeAlias = tuple[int | None, int | None]
@@ -78,7 +82,7 @@ _DOWNWARDS = 1.0 - 2.0**-40
 
 
 @dataclass(frozen=True, slots=True)
-class SearchPlan:
+class SearchPlan(Shown):
     """Everything that a search decides before any row is read. It is public: safe to print, store and review.
 
     Attributes
@@ -117,7 +121,7 @@ class SearchPlan:
         """The sum over the candidates of how far the noise displaces their weights. "auto" compares methods by it."""
         return float(sum(plan.noise_norm for plan in self.plans))
 
-    __str__ = search_text
+    blocks = search_blocks
 
 
 def _only_if_estimator_has(name: str) -> Any:
@@ -656,7 +660,43 @@ def sentences_of_search(circumstances: Circumstances) -> tuple[str, ...]:
     )
 
 
-def plans_of_chosen(model: Any, circumstances: Circumstances, n_features: int | None, n_classes: int) -> tuple[Plan, Plan]:
+def plans_again(model: Any) -> tuple[AnyPlan, AnyPlan]:
+    """The plan by which the model was trained, and the one that its guarantee speaks of: another one for a search.
+
+    They are made again from the public facts in the model's file.
+
+    Raises
+    ------
+    ParameterError
+        If these facts allow no plan.
+    """
+    facts, released, model = model.guarantee_.circumstances, released_model(model), before_fit(model)
+    n_features = None if model.schema is not None else model.n_features_in_
+    if facts.search is not None:
+        return _plans_of_chosen(model, facts, n_features, len(released.domain))
+    n_rows = None if model.n_rows_bounds is not None else facts.n_rows[0]
+    classes = {"n_classes": len(released.domain)} if len(released.domain) > 2 else {}
+    plan: AnyPlan = model.plan(n_rows, n_features, **classes)
+    return plan, plan
+
+
+def before_fit(model: Any) -> Any:
+    """The model with the schema and the parameters of which its plan was made: without the atoms that its fit found."""
+    made, facts = copy(model), model.guarantee_.circumstances
+    if hasattr(model, "atoms") and facts is not None and facts.place == "parties":
+        made.atoms = False  # parties send no counts
+    if model.schema is not None:
+        made.schema = model.schema.before_fit
+        made._encoder = Encoder(made.schema.for_another_fit)
+    return made
+
+
+def encoder_with_slots(encoder: Encoder, part: Any) -> Encoder:
+    """The encoder by which rows were encoded before a part of the plan found atoms."""
+    return Encoder(encoder.schema.before_fit, slots=SLOTS, in_one=len(part.query.columns) == 1)
+
+
+def _plans_of_chosen(model: Any, circumstances: Circumstances, n_features: int | None, n_classes: int) -> tuple[Plan, Plan]:
     """Two plans of a model that a search chose: by which it was trained, and the same for the whole search.
 
     Raises

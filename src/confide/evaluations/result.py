@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,12 +13,13 @@ import numpy as np
 from scipy.special import ndtri
 
 from confide.array_types import Array
+from confide.blocks import Block, Shown, heading, table, text
 from confide.errors import ParameterError, is_text
 from confide.evaluations.tables import ClassTables, Layout, NumberTables
 from confide.inference.forecast import rounded, rows_to_be_known
 from confide.inference.intervals import level_of_each
-from confide.inference.rates import NoisyTable, Rate, difference_of, facts_of_release
-from confide.known_words import printable_line, suggestion
+from confide.inference.rates import NoisyTable, Rate, difference_of, digits_of, facts_of_release, guarantee_in_words
+from confide.known_words import suggestion
 from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.tables import Tables
 
@@ -50,7 +51,7 @@ ShownTable = tuple[str, list[tuple[str, ...]]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TablesEvaluation(ABC):
+class TablesEvaluation(Shown, ABC):
     """An evaluation that was released as several tables at once. Public: made of noisy tables and of public facts.
 
     Attributes
@@ -190,28 +191,19 @@ class TablesEvaluation(ABC):
         rows = "private rows" if self.n_rows is None else f"{self.n_rows:,} private rows"
         return f"{self.kind[0].upper()}{self.kind[1:]}, on {rows}"
 
-    def guarantee_in_words(self) -> str:
-        """Under which budget it was released, or why there is no guarantee."""
-        if self.void:
-            return f"NOT PRIVATE. {self.void}"
-        return " ".join((f"Released under {self.plan.budget} ({self.plan.neighbours}).", *self.interrupted))
+    guarantee_in_words = guarantee_in_words
 
     def noise_in_words(self) -> str:
         """Of how many counts it is made, with what noise."""
-        n_tables, n_counts = len(self.tables), self.plan.query.size
-        return (
-            f"It is made of {n_counts} counts in {n_tables} table{'s'[: n_tables != 1]}, each with noise of "
-            f"standard deviation {self.plan.deviation:.4g}."
-        )
+        counts = f"{self.plan.query.size} counts in {len(self.tables)} table{'s'[: len(self.tables) != 1]}"
+        return f"It is made of {counts}, each with noise of standard deviation {self.plan.deviation:.4g}."
 
-    def __str__(self) -> str:
-        lines = []
-        for title, rows in self.shown_tables():
-            cells = [[printable_line(cell) for cell in row] for row in rows]
-            widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-            shown_rows = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in cells)
-            lines += [printable_line(title), *shown_rows, ""]
-        return "\n".join([*lines, self.noise_in_words(), self.guarantee_in_words()])
+    def blocks(self) -> Iterator[Block]:
+        """The tables, and under which budget they were released."""
+        for title, (columns, *rows) in self.shown_tables():
+            yield heading(title)
+            yield table(columns, rows)
+        yield text(self.noise_in_words(), self.guarantee_in_words())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -287,16 +279,6 @@ def written_all(rates: Mapping[str, Rate]) -> dict[str, dict[str, float | None]]
 def shown(title: str, what: str, rates: Mapping[str, Rate]) -> ShownTable:
     """A table of rates with their intervals, by name."""
     return title, [(what, "value", "low", "high"), *((name, *digits_of(rate)) for name, rate in rates.items())]
-
-
-def digits_of(rate: Rate) -> tuple[str, str, str]:
-    """A number with the ends of its interval, with four digits behind the point or of a larger number."""
-    if rate.numbers is None:
-        return "hidden", "", ""
-    largest = max(map(abs, rate.numbers))
-    places = 4 if largest < 10.0 else max(0, 5 - len(f"{largest:.0f}"))
-    value, low, high = (f"{number:,.{places}f}" for number in rate.numbers)
-    return value, low, high
 
 
 # How precise rates from tables will be: said before they are charged, from public facts alone.

@@ -7,7 +7,7 @@ sampling error.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from confide.array_types import Array
+from confide.blocks import Block, Shown, heading, text, void_first
 from confide.errors import ParameterError, is_list, is_number
 from confide.inference.rates import HIDDEN, LEAST_SIGNAL, UNKNOWN, Rate, quantile_of, within
-from confide.known_words import printable_line
 from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.tables import ReleasedTables, Tables, common_total, deviation_of_moments
 
@@ -164,7 +164,7 @@ class CrossTable:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Description:
+class Description(Shown):
     """A description of private rows. Public: made of one release of noisy sums and of public facts.
 
     Counts are not negative, the counts of each column have the total `n_rows`, and those of cross tables the counts of their
@@ -408,24 +408,28 @@ class Description:
             "interrupted": list(self.interrupted),
         }
 
-    def __str__(self) -> str:
-        lines = [] if self.void is None else [f"NOT PRIVATE. {self.void}"]
-        rows = (
-            f"{self.n_rows:,.0f} rows"
-            if self.n_rows_is_public
-            else f"About {self.n_rows:,.0f} rows (their number is private)"
-        )
-        lines.append(f"{rows}; intervals at {self.level:g} account for the noise only")
-        for number in self.numbers:
-            lines.append(f"{number.name}:")
-            lines += [f"  {what}: {value} ({low} to {high})" for _, what, value, low, high in number.cells()]
+    def blocks(self) -> Iterator[Block]:
+        """Numbers and levels with their intervals, cross tables, and what all of it cost."""
+        number = f"{self.n_rows:,.0f} rows"
+        rows = number if self.n_rows_is_public else f"about {number}, a noisy number"
+        yield heading(f"Description of {rows}, with intervals at {self.level:g}")
+        if self.numbers:
+            cells = [row for number in self.numbers for row in number.cells()]
+            yield Block("table", cells, ("column", "number", "value", "low", "high"), words=("number",))
         for category in self.categories:
-            lines.append(f"{category.name}:")
-            lines += [
-                f"  {level}: {rows} rows, {share} ({low} to {high})" for level, rows, share, low, high in category.cells()
-            ]
-        lines += [f"All together: {self.plan.budget} ({self.plan.neighbours}).", *self.interrupted]
-        return "\n".join(map(printable_line, lines))
+            yield heading(category.name)
+            yield Block("table", category.cells(), ("level", "rows", "share", "low", "high"))
+        for crossed in self.cross_tables:
+            yield heading(f"{crossed.names[0]} by {crossed.names[1]}")
+            lines = zip(crossed.levels[0], crossed.counts, strict=True)
+            rows_of_levels = [(level, *map(shown_count, row)) for level, row in lines]
+            yield Block("table", rows_of_levels, (crossed.names[0], *crossed.levels[1]))
+        yield text(
+            *void_first(self.void),
+            f"All of it is one release, with {self.plan.budget} ({self.plan.neighbours}). Each count has noise of standard "
+            f"deviation {self.plan.deviation:.3g}. Intervals are about these rows; they say nothing about a population.",
+            *self.interrupted,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Intervals hold both doubts: that the rows are a sample, and the noise.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from confide.array_types import Array
+from confide.blocks import Block, Shown, heading, table, text
 from confide.errors import ParameterError, checked_flag
 from confide.inference.intervals import draws_of_errors, level_of_each
 from confide.privacy.noisy_sum import SumPlan
@@ -126,10 +127,6 @@ class Rate(Interval):
     def to_dict(self) -> dict[str, float | None]:
         """A JSON form."""
         return {"value": self.value, "low": self.low, "high": self.high}
-
-    def __str__(self) -> str:
-        value, low, high = self.texts(4)
-        return value if self.value is None else f"{value}  [{low}, {high}]"
 
 
 HIDDEN = "hidden by the noise"
@@ -331,8 +328,24 @@ def combined(rates: list[Rate], weights: list[float]) -> Rate:
     return Rate(value, value - math.sqrt(below), value + math.sqrt(above))
 
 
+def guarantee_in_words(evaluation: Any) -> str:
+    """Under which budget it was released, or why there is no guarantee."""
+    released = f"Released under {evaluation.plan.budget} ({evaluation.plan.neighbours})."
+    return " ".join([f"NOT PRIVATE. {evaluation.void}" if evaluation.void else released, *evaluation.interrupted])
+
+
+def digits_of(rate: Rate) -> tuple[str, str, str]:
+    """A number with the ends of its interval, with four digits behind the point or of a larger number."""
+    if rate.numbers is None:
+        return "hidden", "", ""
+    largest = max(map(abs, rate.numbers))
+    places = 4 if largest < 10.0 else max(0, 5 - len(f"{largest:.0f}"))
+    value, low, high = (f"{number:,.{places}f}" for number in rate.numbers)
+    return value, low, high
+
+
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(Shown):
     """How good a model is on private rows. Public: made of a noisy histogram and public facts.
 
     Attributes
@@ -497,17 +510,22 @@ class Evaluation:
         names = pd.Index(self.rates, name="rate")
         return pd.DataFrame([rate.to_dict() for rate in self.rates.values()], index=names, dtype=float)
 
-    def __str__(self) -> str:
+    def blocks(self) -> Iterator[Block]:
+        """The rates with their intervals, and under which budget they were released."""
         rows = "private rows" if self.n_rows is None else f"{self.n_rows:,} private rows"
-        lines = [f"Evaluation on {rows}, intervals at {self.level:g}"]
-        lines += [f"{name:<12} {rate}" for name, rate in self.rates.items()]
-        lines.append(
-            f"positive: {self.outcome}. {2 * self.n_bins} counts with noise of standard deviation {self.plan.deviation:.4g}."
+        yield heading(f"Rates on {rows}, with intervals at {self.level:g}")
+        yield table(("rate", "value", "low", "high"), [(name, *digits_of(rate)) for name, rate in self.rates.items()])
+        yield text(
+            f"Positive is {self.outcome}. Sensitivity is the share of positive rows that are predicted so, specificity that "
+            f"of negative rows."
         )
-        lines.append(
-            f"NOT PRIVATE. {self.void}" if self.void else f"Released under {self.plan.budget} ({self.plan.neighbours})."
-        )
-        return "\n".join([*lines, *self.interrupted])
+        yield text(self.noise_in_words(), self.guarantee_in_words())
+
+    guarantee_in_words = guarantee_in_words
+
+    def noise_in_words(self) -> str:
+        """Of how many counts it is made, with what noise."""
+        return f"It is made of {2 * self.n_bins} counts with noise of standard deviation {self.plan.deviation:.4g}."
 
 
 def _area(counts: Array) -> float:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,6 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit, ndtri
 
 from confide.array_types import Array
+from confide.blocks import Block, Shown, heading, table, text
 from confide.errors import ParameterError, as_float, checked_axes, is_text, lacking
 from confide.guarantee import Guarantee
 from confide.inference.intervals import JointUncertainty, Uncertainty, checked_level
@@ -166,9 +165,6 @@ _RISK_DIFFERENCE = (
 )
 _POWER = 0.8
 _SIZE = 0.05
-_USUAL_WIDTH, _LARGEST_WIDTH, _GAP = 80, 100, "  "
-_LEAST_WORDS = 12
-"""A name or a unit is never broken into narrower lines."""
 _FIRST_PART, _SECOND_PART = (0, 1, 2, 5, 6, 7, 8), (0, 1, 3, 4, 9, 10, 11)
 """The places of the columns in the two parts of the printed table: coefficients, then sources of error and ratios."""
 _LIGHT_BLUE, _DARK_BLUE = "#9ecae1", "#2171b5"
@@ -233,6 +229,11 @@ class Coefficient(Interval):
     adjusted_p_value: float | None = None
     columns: tuple[str, ...] = ()
 
+    @property
+    def size(self) -> tuple[bool, float]:
+        """What a sort compares: whether 0 lies outside of the interval, and how large it is over its span."""
+        return not self.low <= 0.0 <= self.high, abs(self.estimate) * self.span
+
 
 _FIELDS = (
     "name", "estimate", "sampling_error", "privacy_error", "total_error", "low", "high", "p_value", "unit", "span",
@@ -243,7 +244,7 @@ _FIELDS = (
 
 @suggest_keywords_of
 @dataclass(frozen=True, slots=True)
-class CoefficientTable:
+class CoefficientTable(Shown):
     """Coefficients with standard errors, intervals and p-values. Public: made from the release only.
 
     Attributes
@@ -413,7 +414,7 @@ class CoefficientTable:
 
     def _numbers(self, one: Coefficient) -> tuple[str, ...]:
         errors = (one.sampling_error, one.privacy_error, one.total_error)
-        p_value = f"{self.shown_p(one):.3f}"
+        p_value = "<0.001" if self.shown_p(one) < 0.001 else f"{self.shown_p(one):.3f}"
         # Encoded columns have one size, so their coefficients do. Coefficients in units of the table may be tiny.
         if self.shown_units != "original":
             return (*map("{:.4f}".format, (one.estimate, *errors, one.low, one.high)), p_value)
@@ -424,22 +425,14 @@ class CoefficientTable:
         """The exponential of a coefficient with its interval; None for an intercept, or without a meaning."""
         return one.mapped(exponential) if self.ratio and one.unit else None
 
-    def __str__(self) -> str:
-        """Two tables of at most 100 characters a line: coefficients with intervals, then sources of their errors and ratios.
-
-        Long names and units are broken between words. Nothing is cut.
-        """
-        lines = [*self._part(_FIRST_PART), "", *self._part(_SECOND_PART)]
-        rule = "=" * max(map(len, lines))
-        notes = [textwrap.fill(note, max(len(rule), _USUAL_WIDTH)) for note in self.notes]
-        return "\n".join(
-            [*textwrap.wrap(printable_line(self._title), max(len(rule), _USUAL_WIDTH)), rule, *lines, rule, *notes]
-        )
-
-    def _part(self, places: Sequence[int]) -> list[str]:
-        """The lines of a table with the columns at some places, as far as there are such columns."""
-        kept = [place for place in places if place < len(self.headings)]
-        return _aligned([tuple(row[place] for place in kept) for row in (self.headings, *self.cells)])
+    def blocks(self) -> list[Block]:
+        """Coefficients with intervals, then the sources of their errors and ratios, and what a reader needs to know."""
+        lines, tables = [[name or "column" for name in self.headings], *self.cells], list[Block]()
+        for part in (_FIRST_PART, _SECOND_PART):
+            heads, *rows = [[row[at] for at in part if at < len(row)] for row in lines]
+            tables.append(table(heads, rows, words=("unit",)))
+        title = f"{self._title}, with intervals of {self.level:g}{' together' * bool(self.adjust)}"
+        return [heading(title), *tables, text(*self.notes)]
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form. Values that the noise hides are None."""
@@ -564,23 +557,6 @@ class CoefficientTable:
         lines += [rf"\multicolumn{{{n}}}{{p{{0.9\linewidth}}}}{{\footnotesize {_latex(note)}}} \\" for note in self.notes]
         return "\n".join([*lines, r"\end{tabular}"])
 
-    def to_html(self) -> str:
-        """A table for a web page or a notebook."""
-        head = "".join(f"<th>{escape(heading)}</th>" for heading in self.headings)
-        body = "".join(
-            f'<tr><th>{escape(name)}</th><td class="word">{escape(unit)}</td>'
-            f"{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
-            for name, unit, *cells in self.cells
-        )
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        return (
-            f'<div class="confide-coefficients"><table><caption>{escape(self._title)}</caption>'
-            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}</div>"
-        )
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
-
     def plot(self, ax: Any = None) -> Any:
         """A forest plot on Matplotlib axes. The dark part of each bar is the interval that there would be without noise.
 
@@ -598,19 +574,14 @@ class CoefficientTable:
             raise lacking("plot", "Matplotlib", "plot") from None
         if checked_axes("ax", ax) is None:
             _, ax = plt.subplots(figsize=(7.0, 1.6 + 0.3 * len(self.coefficients)), layout="constrained")
-        quantile = float(ndtri(0.5 + 0.5 * self.level))
         places = range(len(self.coefficients), 0, -1)
-        for place, coefficient in zip(places, self.coefficients, strict=True):
-            if not math.isfinite(coefficient.total_error):
-                continue
-            without_noise = min(quantile * coefficient.sampling_error, 0.5 * (coefficient.high - coefficient.low))
-            is_first = not ax.get_legend_handles_labels()[1]
-            dark = [coefficient.estimate - without_noise, coefficient.estimate + without_noise]
-            both = ([coefficient.low, coefficient.high], _LIGHT_BLUE, "with the noise for privacy")
-            for ends, colour, what in (both, (dark, _DARK_BLUE, "due to sampling only")):
-                style = {"color": colour, "linewidth": 6.0, "solid_capstyle": "butt"}
-                ax.plot(ends, [place, place], label=what if is_first else None, **style)
-            ax.plot([coefficient.estimate], [place], marker="|", markersize=10.0, color="black")
+        known = [(at, one) for at, one in zip(places, self.coefficients, strict=True) if math.isfinite(one.total_error)]
+        numbers = [(at, one.estimate, one.low, one.high, one.sampling_error) for at, one in known]
+        ats, estimates, lows, highs, sampling = np.reshape(numbers, (-1, 5)).T
+        half = np.minimum(float(ndtri(0.5 + 0.5 * self.level)) * sampling, 0.5 * (highs - lows))
+        ax.hlines(ats, lows, highs, color=_LIGHT_BLUE, linewidth=6.0, label="with the noise for privacy")
+        ax.hlines(ats, estimates - half, estimates + half, color=_DARK_BLUE, linewidth=6.0, label="due to sampling only")
+        ax.plot(estimates, ats, marker="|", markersize=10.0, color="black", linestyle="")
         ax.axvline(0.0, color="0.5", linewidth=0.8, zorder=0)
         units = {one.unit for one in self.coefficients if one.unit}
         ticks = [f"{one.name}\n{one.unit}" if one.unit and len(units) > 1 else one.name for one in self.coefficients]
@@ -633,33 +604,6 @@ def errors_found(size: float, power: float) -> float:
 def exponential(value: float) -> float:
     """The exponential of a number; inf where it is too large for double precision."""
     return math.exp(value) if value < 700.0 else math.inf
-
-
-def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    """Lines of a table with a line below its headings: names and units to the left, numbers to the right.
-
-    It takes 80 characters if that is enough. Otherwise it may take 100, and names and units are broken between words to fit.
-    """
-    rows = [tuple(map(printable_line, row)) for row in rows]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    words = _LARGEST_WIDTH - sum(width + len(_GAP) for width in widths[2:]) - len(_GAP)
-    if sum(widths) + len(_GAP) * (len(widths) - 1) > _USUAL_WIDTH and widths[0] + widths[1] > words:
-        # The shorter of the two stays whole if it takes less than half of the room.
-        shorter = 0 if widths[0] <= widths[1] else 1
-        widths[shorter] = max(_LEAST_WORDS, min(widths[shorter], words // 2))
-        widths[1 - shorter] = max(_LEAST_WORDS, words - widths[shorter])
-    lines: list[str] = []
-    for row in rows:
-        broken = [
-            textwrap.wrap(cell, width, subsequent_indent="  ") or [""] for cell, width in zip(row[:2], widths, strict=False)
-        ]
-        for place in range(max(map(len, broken))):
-            left = [part[place] if place < len(part) else "" for part in broken]
-            numbers = row[2:] if place == 0 else ("",) * len(row[2:])
-            cells = [cell.ljust(width) for cell, width in zip(left, widths, strict=False)]
-            cells += [cell.rjust(width) for cell, width in zip(numbers, widths[2:], strict=True)]
-            lines.append(_GAP.join(cells).rstrip())
-    return [lines[0], "-" * max(map(len, lines)), *lines[1:]]
 
 
 def _latex(text: str) -> str:

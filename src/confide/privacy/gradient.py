@@ -17,12 +17,13 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 
 from confide.array_types import Weights
+from confide.blocks import Block
 from confide.erm.objective import Solver
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
 from confide.erm.transformed_losses import ClippedSlopes
 from confide.errors import ParameterError
-from confide.plan_text import gradient_lines, multiples, plan_document, text_with
+from confide.plan_text import blocks_with, gradient_lines, multiples, plan_document
 from confide.privacy.budgets import Budget, Neighbours, budget_of_row
 from confide.privacy.gaussian import GaussianMechanism, mu_within
 from confide.privacy.lattice import LatticeGaussian
@@ -158,8 +159,9 @@ class GradientPlan(Plan):
             walk = walk.after(sums if self.lattice is None else self.lattice.release(sums, entropy))
         return walk.weights
 
-    def __str__(self) -> str:
-        return text_with(self, gradient_lines(self, self.descent))
+    def blocks(self) -> tuple[Block]:
+        """The facts of the plan."""
+        return blocks_with(self, gradient_lines(self, self.descent))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import numpy as np
 from confide import expected_noise, plan_text
 from confide._version import __version__
 from confide.array_types import Weights
+from confide.blocks import Shown
 from confide.erm.group_bounds import GroupBound, groups_of
 from confide.erm.losses import Loss, LossConstants
 from confide.erm.objective import KeptObjective, Objective, Solver
@@ -275,7 +276,7 @@ def log_failure(budget: Budget, problem: ProblemFacts) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Shown):
     """Everything decided before any row is read. Public: safe to print, store and review.
 
     Attributes
@@ -339,7 +340,7 @@ class Plan:
 
     to_dict = plan_text.plan_document
     """A JSON form, for people and machines; the number of rows appears as its public bounds."""
-    __str__ = plan_text.plan_text
+    blocks = plan_text.plan_blocks
     why = plan_text.plan_reasons
 
 

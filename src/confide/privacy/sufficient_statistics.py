@@ -17,13 +17,14 @@ import numpy as np
 from confide import expected_noise
 from confide._version import __version__
 from confide.array_types import Array
+from confide.blocks import Shown
 from confide.erm.group_bounds import groups_of
 from confide.erm.moment_sums import LeastSquaresSum
 from confide.erm.penalties import RIDGE, Penalty
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND
 from confide.erm.source import RowSource
 from confide.errors import ParameterError
-from confide.plan_text import multiples, plan_reasons, statistics_document, statistics_text
+from confide.plan_text import multiples, plan_reasons, statistics_blocks, statistics_document
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.mechanism import Noise, ProblemFacts
 from confide.privacy.noisy_sum import SumPlan, SumQuery, computed_distances, refuse_inexact
@@ -203,7 +204,7 @@ class Statistics(SumQuery):
 
 
 @dataclass(frozen=True, slots=True)
-class StatisticsPlan(SumPlan[Statistics]):
+class StatisticsPlan(SumPlan[Statistics], Shown):
     """The plan of a fit by noisy sums: that of the sums, and what is made of them. Public: safe to print, store and review.
 
     The guarantee depends on none of the attributes that it adds.
@@ -258,7 +259,7 @@ class StatisticsPlan(SumPlan[Statistics]):
     why = plan_reasons
     to_dict = statistics_document
     """A JSON form, for people and machines; the number of rows appears as its public bounds."""
-    __str__ = statistics_text
+    blocks = statistics_blocks
 
 
 def plan_of_statistics(problem: LeastSquares, budget: Budget) -> StatisticsPlan:

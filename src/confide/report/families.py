@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from confide.accounting.ledger import Ledger
 from confide.accounting.records import DETAILS
-from confide.blocks import html_of, table, text
+from confide.blocks import Block, Shown, heading, table, text
 from confide.errors import ParameterError, as_float, is_list, is_mapping, is_number
 from confide.estimators.linear_model import PrivateLinearModel, checksum_of_model
 from confide.estimators.loading import load
@@ -45,7 +44,6 @@ _DEPENDENCE = (
 _NO_TEST = "the family has no test: give fitted models with intervals, their files, or a ledger that names some."
 HEADINGS = ("analysis", "coefficient", "unit", "coef", "low", "high", "p", "adjusted p")
 _FIELDS = ("analysis", "name", "unit", "estimate", "low", "high", "p_value", "adjusted_p_value")
-_MOST_LETTERS = 44
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +67,7 @@ class Hypothesis(Interval):
 
 @suggest_keywords_of
 @dataclass(frozen=True, slots=True)
-class Family:
+class Family(Shown):
     """Tests of several analyses with corrected p-values, and intervals that all hold together. Public: post-processing.
 
     Attributes
@@ -117,17 +115,11 @@ class Family:
             cells.append((one.analysis, one.name, one.unit, *one.readable, *p_values))
         return cells
 
-    def __str__(self) -> str:
-        """A table of at most 100 characters a line where names are not longer than that allows, and notes below it."""
-        rows = [[_shortened(cell) for cell in row] for row in (HEADINGS, *self.cells)]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = []
-        for row in rows:
-            words = map(str.ljust, row[:3], widths[:3])
-            lines.append("  ".join([*words, *map(str.rjust, row[3:], widths[3:])]).rstrip())
-        rule = "-" * max(map(len, lines))
-        notes = [textwrap.fill(note, max(80, min(len(rule), 100))) for note in self.notes]
-        return "\n".join([lines[0], rule, *lines[1:], rule, *notes])
+    def blocks(self) -> list[Block]:
+        """The table of tests and its notes."""
+        title = f"A family of {len(self.hypotheses)} tests, with intervals of {self.level:g} together"
+        how: dict[str, Any] = {"words": ("coefficient", "unit"), "wrapped": "coefficient", "optional": ("unit",)}
+        return [heading(title), table(HEADINGS, self.cells, **how), text(*self.notes)]
 
     def to_frame(self) -> pd.DataFrame:
         """A pandas frame with one row for each test."""
@@ -144,12 +136,6 @@ class Family:
             "left_out": list(self.left_out),
             "tests": [{name: json_form(getattr(one, name)) for name in _FIELDS} for one in self.hypotheses],
         }
-
-    def to_html(self) -> str:
-        """A table for a web page or a notebook."""
-        return f'<div class="confide-family">{html_of(table(HEADINGS, self.cells), *map(text, self.notes))}</div>'
-
-    _repr_html_ = to_html
 
 
 def family(
@@ -358,8 +344,3 @@ def _tested(member: _Member, target: str | None, wanted: tuple[str, ...] | None)
         )
     lines = [one for one in member.model.summary(target=target).coefficients if one.unit]
     return lines if wanted is None else [one for one in lines if one.name in wanted or set(one.columns) & set(wanted)]
-
-
-def _shortened(cell: str) -> str:
-    text = "".join(letter if letter.isprintable() else "?" for letter in cell)
-    return text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 3]}..."

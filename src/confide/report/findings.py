@@ -14,10 +14,18 @@ from scipy.special import ndtri
 
 from confide.blocks import Block, heading, scroll, text
 from confide.effects.effects import MISSING, Effect, Points, Value, has_effects
-from confide.effects.picture import effect_limits, even_ticks, number_text, shown_levels, tick_text, ticks_of
+from confide.effects.picture import (
+    NOISE_IN_PICTURE,
+    effect_limits,
+    even_ticks,
+    number_text,
+    shown_levels,
+    tick_text,
+    ticks_of,
+)
 from confide.estimators.linear_model import released_model
-from confide.estimators.released import ReleasedCoefficient, ReleasedCoefficients, effects_of, outcome_of
-from confide.inference.rates import Interval, readable
+from confide.estimators.released import ReleasedCoefficient, ReleasedCoefficients, effects_of, outcome_of, words_on_noise
+from confide.inference.rates import readable
 from confide.inference.table import Coefficient, CoefficientTable
 
 # Drawings of the page, as SVG: intervals of coefficients, and bars of weights.
@@ -26,7 +34,8 @@ _MAX_BARS = 40
 """Only so many weights are drawn, the longest. The table on the page has them all."""
 _LINE_HEIGHT = 22
 _LEFT_MARGIN, _PLOT_WIDTH, _RIGHT_MARGIN = 210, 270, 20
-_LIGHT_BLUE, _DARK_BLUE = "var(--light)", "var(--dark)"
+_LIGHT_BLUE, _DARK_BLUE, _GREYS = "var(--light)", "var(--dark)", ("var(--rule)", "var(--line)")
+_GREY = f"{NOISE_IN_PICTURE[:1].upper()}{NOISE_IN_PICTURE[1:]}."
 """Colours of the style sheet of the page, which differ between a light and a dark screen."""
 _MAX_NAME_LENGTH, _LONGEST_NAME = 35, 27
 """Longer names are shortened in the middle, and names above the second length are set in narrow letters."""
@@ -41,35 +50,42 @@ def interval_plot(table: CoefficientTable, note: str = "", outcome: str = "") ->
     shown = [c for c in table.coefficients if all(map(math.isfinite, (c.low, c.high)))]
     if not shown:
         return ""
-    rows = []
+    rows: list[Any] = []
     for one in shown:
         without_noise = min(quantile * one.sampling_error, 0.5 * (one.high - one.low))
         dark = (one.estimate - without_noise, one.estimate + without_noise, _DARK_BLUE)
-        rows.append((one.name, [(one.low, one.high, _LIGHT_BLUE), dark], one.estimate))
+        rows.append((one.name, [(one.low, one.high, _LIGHT_BLUE), dark], one.estimate, []))
     caption = f"Intervals at level {table.level:g}. Dark: due to sampling only. Light: with the noise for privacy added."
     return _bars(rows, 10, f"{caption} {note}".strip(), outcome)
 
 
-def weight_plot(weights: list[tuple[str, float]], note: str = "", outcome: str = "") -> str:
-    """The longest weights as bars from 0. `note` is added to the caption, and `outcome` stands below the axis."""
-    longest = sorted(weights, key=lambda pair: -abs(pair[1]))[:_MAX_BARS]
-    rows = [(name, [(min(0.0, weight), max(0.0, weight), _DARK_BLUE)], None) for name, weight in longest]
-    few = "" if len(longest) == len(weights) else f" The {len(longest)} longest of {len(weights)} are drawn."
+def weight_plot(coefficients: Sequence[ReleasedCoefficient], note: str = "", outcome: str = "") -> str:
+    """The coefficients that stand out most as bars from 0, in front of what noise alone makes of them.
+
+    `note` is added to the caption, and `outcome` stands below the axis.
+    """
+    weights = sorted([one for one in coefficients if one.unit], key=lambda one: one.size, reverse=True)
+    longest = weights[:_MAX_BARS]
+    rows: list[Any] = []
+    for one in longest:
+        bar, greys = one.estimate * one.span, zip(one.noise[::-1], _GREYS, strict=False)
+        behind = [(-size * one.span, size * one.span, grey) for size, grey in greys]
+        rows.append((one.name, [(min(0.0, bar), max(0.0, bar), _DARK_BLUE)], None, behind))
+    few = "" if len(longest) == len(weights) else f" The {len(longest)} largest of {len(weights)} are drawn."
+    few += f" {_GREY}" if any(one.noise for one in longest) else ""
     return _bars(rows, 12, f"Released weights.{few} {note}".strip(), outcome)
 
 
-def _bars(
-    rows: Sequence[tuple[str, list[tuple[float, float, str]], float | None]], thick: int, caption: str, outcome: str
-) -> str:
+def _bars(rows: Sequence[Any], thick: int, caption: str, outcome: str) -> str:
     """A drawing with a line for each row: its name, bars from low to high in a colour, and a tick, on an axis with 0.
 
-    Screen readers read the caption too.
+    Behind the bars are thicker ones, which end where the axis does. Screen readers read the caption too.
     """
-    ends = [end for _, bars, _ in rows for low, high, _ in bars[:1] for end in (low, high)]
+    ends = [end for _, bars, *_ in rows for low, high, _ in bars[:1] for end in (low, high)]
     low, high = min(0.0, *ends), max(0.0, *ends)
     margin = 0.03 * (high - low) or 1.0
     low, high = low - margin, high + margin
-    unit, height = _PLOT_WIDTH / (high - low), len(rows) * _LINE_HEIGHT
+    height = len(rows) * _LINE_HEIGHT
     x_of = partial(np.interp, xp=(low, high), fp=(_LEFT_MARGIN, _LEFT_MARGIN + _PLOT_WIDTH))
 
     def upright(value: float, colour: str, ends: tuple[Any, Any] = (0, height + 4), more: str = "") -> str:
@@ -77,17 +93,18 @@ def _bars(
         return f'<line x1="{x}" y1="{top}" x2="{x}" y2="{bottom}" style="stroke: var(--{colour})"{more}/>'
 
     marks = []
-    for place, (name, bars, tick) in enumerate(rows):
+    for place, (name, bars, tick, behind) in enumerate(rows):
         middle = (place + 0.5) * _LINE_HEIGHT
         left = _LEFT_MARGIN - 10
         marks.append(_name_before(name, middle + 4, left, left - 4, _LONGEST_NAME, _MAX_NAME_LENGTH))
-        for start, end, colour in bars:
-            x, y, long = x_of(start), middle - thick / 2, max(1.0, (end - start) * unit)
-            size = f'width="{long:.1f}" height="{thick}"'
-            marks.append(f'<rect x="{x:.1f}" y="{y:.1f}" {size} style="fill: {colour}"/>')
+        for high_of_bar, drawn in ((thick + 6, behind), (thick, bars)):
+            for start, end, colour in drawn:
+                x, long = x_of(start), max(1.0, x_of(end) - x_of(start))
+                size = f'y="{middle - high_of_bar / 2:.1f}" width="{long:.1f}" height="{high_of_bar}"'
+                marks.append(f'<rect x="{x:.1f}" {size} style="fill: {colour}"/>')
         if tick is not None:
             marks.append(upright(tick, "text", (f"{middle - 7:.1f}", f"{middle + 7:.1f}"), ' stroke-width="1.5"'))
-    ticks = even_ticks(low, low + _PLOT_WIDTH / unit, 6)
+    ticks = even_ticks(low, high, 6)
     lines = "".join(upright(tick, "rule") for tick in ticks)
     numbers = "".join(f'<text x="{x_of(tick):.1f}" y="{height + 18}" text-anchor="middle">{tick:g}</text>' for tick in ticks)
     width, whole = _LEFT_MARGIN + _PLOT_WIDTH + _RIGHT_MARGIN, height + 26 + 18 * bool(outcome)
@@ -155,7 +172,7 @@ def _curve(effect: Effect, limits: tuple[float, float]) -> str:
     marks += [_text(_LEFT - 5, y_of(tick) + 4, f"{tick:g}", "end") for tick in even_ticks(low, high, 7)]
     marks.append(_line(_LEFT, y_of(0.0), _WIDTH - _RIGHT, y_of(0.0), "zero"))
     places = [x_of(place) for place in points.positions.tolist()]
-    for band in zip(*map(_intervals, effect.curve), strict=True) if effect.has_band else ():
+    for band in zip(*map(_intervals, effect.curve), strict=True):
         upper = [(x, y_of(most)) for x, (_, most, _) in zip(places, band, strict=True)]
         lower = [(x, y_of(least)) for x, (least, _, _) in zip(places, band, strict=True)]
         kind = band[0][2]
@@ -183,7 +200,7 @@ def _curve(effect: Effect, limits: tuple[float, float]) -> str:
 
 def _upright(x: float, value: Value, y_of: Callable[[float], Any]) -> list[str]:
     """A point, in front of its intervals."""
-    bars = [_bar(kind, x - 4, y_of(most), 8, y_of(least) - y_of(most)) for least, most, kind in _intervals(value)]
+    bars = [_bar(kind, x - 4, y_of(most), 8, y_of(least) - y_of(most)) for least, most, kind in _intervals(value, ())]
     return [*bars, _point(x, y_of(value.effect))]
 
 
@@ -202,9 +219,14 @@ def _levels(effect: Effect, shown: Sequence[Value], limits: tuple[float, float])
     return _drawing(bottom + 22, effect, marks)
 
 
-def _intervals(value: Value) -> list[tuple[float, float, str]]:
-    """The two intervals of a value, if they are known, the wider one first."""
-    pairs = ((value.joint_low, value.joint_high, "joint"), (value.low, value.high, "alone"))
+def _intervals(value: Value, of_noise: tuple[str, ...] = ("at-most", "if-even")) -> list[tuple[float, float, str]]:
+    """How far noise alone reaches, and the two intervals of a value, as far as they are known; the wider one first."""
+    noises = zip(value.noise[::-1], of_noise, strict=False)
+    pairs = (
+        *((-size, size, kind) for size, kind in noises),
+        (value.joint_low, value.joint_high, "joint"),
+        (value.low, value.high, "alone"),
+    )
     return [(low, high, kind) for low, high, kind in pairs if low is not None and high is not None and math.isfinite(high)]
 
 
@@ -385,15 +407,13 @@ def all_findings(model: Any, level: float, adjust: str | None = None) -> list[Bl
             table = model.summary(level=level, adjust=adjust, units=units).to_html()
             blocks.append(Block("figure", drawing=scroll(table, f"{name} with intervals")))
         else:
-            blocks.append(_without_intervals(ReleasedCoefficients.of(model, units), name))
+            blocks.append(_without_intervals(ReleasedCoefficients.of(model, units, level), name))
     return blocks
 
 
 def _main_effects(model: Any, level: float) -> list[Block]:
     effects = effects_of(model)
-    drawn_effects = list(effects.with_bands(level))
-    banded = any(effect.has_band for effect in drawn_effects)
-    drawn_effects.sort(key=lambda effect: -size_of(effect, with_bands=banded))
+    drawn_effects = sorted(effects.with_bands(level), key=lambda effect: effect.size, reverse=True)
     alone = [effect for effect in drawn_effects if len(effect.columns) == 1]
     pairs = [effect for effect in drawn_effects if len(effect.columns) == 2]
     shown, maps = alone[:_MOST_FIGURES], pairs[:_MOST_MAPS]
@@ -414,15 +434,15 @@ def _main_effects(model: Any, level: float) -> list[Block]:
 
 
 def _words_of_effects(model: Any, effects: Any, shown: Sequence[Effect], level: float) -> list[str]:
-    order = "less its bands " if any(effect.has_band for effect in shown) else ""
     drawn = "drawn " if effects.words_of_interactions else ""
     meaning = (
         f"Above 0 (for levels: right of 0) a column raises the {effects.outcome}, below 0 it lowers it, compared with the "
-        "mean of the curve over its scale or of all levels. All columns have the same scale of effects, the largest effect "
-        f"{order}first, and each its own unit below. Between the short marks on the axis a curve is {drawn}straight. No row "
-        f"is drawn."
+        f"mean of the curve over its scale or of all levels. All columns have the same scale of effects, and those that "
+        f"stand out come first. Between the short marks on the axis a curve is {drawn}straight. No row is drawn."
     )
     sentences = [meaning, *filter(None, [effects.words_of_interactions])]
+    if noisy := words_on_noise(model, shown):
+        sentences += [f"{_GREY} All values of {level:.0%} of columns without an effect lie there.", *noisy]
     if any(effect.has_band for effect in shown):
         sentences.append(
             f"Bands cover sampling and the noise for privacy at level {level:g}: the inner one for each value by itself, "
@@ -433,32 +453,14 @@ def _words_of_effects(model: Any, effects: Any, shown: Sequence[Effect], level: 
     elif not model.guarantee_.budget.is_private:
         sentences.append("No noise was added. How precise the effects are is not shown.")
     else:
-        sentences.append(
-            "No part of the budget was used for intervals, so there are no bands. The noise alone may make effects of this "
-            "size, above all for levels and stretches that few rows have."
-        )
+        sentences.append("No part of the budget was used for intervals, so there are no other bands.")
     if any(effect.atoms for effect in shown):
         sentences.append("A point beside a curve is the effect of exactly this number, an atom, which many rows share.")
     if any(len(effect.columns) > 2 for effect in shown):
         sentences.append("What three or more columns add together is not drawn.")
     if effects.shortens_rows:
-        sentences.append(
-            "The model clips long encoded rows: all effects of such a row are multiplied by one factor below 1."
-        )
+        sentences.append("The model clips long encoded rows: their effects are all multiplied by one factor below 1.")
     return sentences
-
-
-def size_of(effect: Effect, *, with_bands: bool = False) -> float:
-    """How far an effect goes from its smallest to its largest value; with bands, how much of that exceeds them.
-
-    An effect whose band is not known comes after all that have one.
-    """
-    if not with_bands:
-        values = [value.effect for value in effect.values]
-        return max(values) - min(values) if values else 0.0
-    lows = [value.low for value in effect.values if value.low is not None]
-    highs = [value.high for value in effect.values if value.high is not None]
-    return max(lows) - min(highs) if lows and highs else -math.inf
 
 
 def _coefficients(model: Any, level: float, adjust: str | None, whole: bool) -> list[Block]:
@@ -473,16 +475,15 @@ def _coefficients(model: Any, level: float, adjust: str | None, whole: bool) -> 
             title = heading("Risk differences, standardised over the rows")
             blocks += [title, *_with_intervals(risks, risks.outcome, whole)]
         blocks.append(heading("All released coefficients"))
-    released = ReleasedCoefficients.of(model)
+    released = ReleasedCoefficients.of(model, level=level)
     shown = released.coefficients if whole else _that_fit(released.coefficients)
-    bars = [(one.name, one.estimate * one.span) for one in released.coefficients if one.unit]
-    drawn = weight_plot(bars, _what_bars_are(released.units), released.outcome)
+    drawn = weight_plot(released.coefficients, _what_bars_are(released.units), released.outcome)
     is_private = model.guarantee_.budget.is_private
     why = "No part of the budget was used for intervals" if is_private else "No intervals were computed"
     why += " of all coefficients" if blocks else ""
     return [
         *blocks,
-        text(f"{why}, so it is not known how precise these coefficients are."),
+        text(f"{why}, so it is not known how precise these coefficients are.", *words_on_noise(model)),
         Block("figure", title=released.outcome, drawing=drawn),
         _without_intervals(replace(released, coefficients=tuple(shown))),
         *_few(len(shown), len(released.coefficients)),
@@ -494,16 +495,9 @@ def _with_intervals(table: CoefficientTable, outcome: str, whole: bool) -> list[
     scaled = tuple(replace(one.scaled(one.span), sampling_error=one.sampling_error * one.span) for one in shown if one.unit)
     is_risk = table.quantity != "coefficients"
     drawn = interval_plot(replace(table, coefficients=scaled), "" if is_risk else _what_bars_are(table.shown_units), outcome)
-    percent = f"{100.0 * table.level:g}% interval{'s together' if table.adjust else ''}"
-    heads = ["Column", "Unit", "Risk difference" if is_risk else "Coefficient", percent]
-    heads += [table.ratio.capitalize(), percent] if table.ratio else []
-    rows = []
-    for one in shown:
-        ratio, p_value = table.ratio_of(one), table.shown_p(one)
-        cells: tuple[str, ...] = _interval_cells(one)
-        cells += () if not table.ratio else ("", "") if ratio is None else _interval_cells(ratio)
-        rows.append((one.name, one.unit, *cells, "<0.001" if p_value < 0.001 else f"{p_value:.3f}"))
-    heads.append(table.heading_of_p.replace("adjusted", "Adjusted"))
+    kept = [place for place, name in enumerate(table.headings) if not name.endswith("err")]
+    rows = [[row[place] for place in kept] for row in replace(table, coefficients=tuple(shown)).cells]
+    heads = ["Column", *(table.headings[place].capitalize() for place in kept[1:])]
     return [
         Block("figure", title=outcome, drawing=drawn),
         Block("coefficients", rows, heads),
@@ -516,18 +510,13 @@ def _that_fit(coefficients: Sequence[AnyCoefficient]) -> list[AnyCoefficient]:
     """The coefficients that can matter most, as many as fit on the sheet that is signed, in their own order."""
     lines = 0
     kept: set[int] = set()
-    for place in sorted(range(len(coefficients)), key=lambda at: -abs(coefficients[at].estimate * coefficients[at].span)):
+    for place in sorted(range(len(coefficients)), key=lambda at: coefficients[at].size, reverse=True):
         one = coefficients[place]
         lines += max(1, *(math.ceil(len(words) / _LETTERS_OF_LINE) for words in (one.name, one.unit)))
         if lines > _MOST_LINES or len(kept) == _MOST_ROWS:
             break
         kept.add(place)
     return [one for place, one in enumerate(coefficients) if place in kept]
-
-
-def _interval_cells(interval: Interval) -> tuple[str, str]:
-    estimate, *ends = interval.readable
-    return estimate, " to ".join(ends)
 
 
 def _few(shown: int, of: int) -> list[Block]:
@@ -543,13 +532,22 @@ def _what_bars_are(units: str) -> str:
 
 def _without_intervals(released: ReleasedCoefficients, name: str = "Coefficients") -> Block:
     number = readable if released.units == "original" else "{:+.4f}".format
-    cells = [coefficient_cells(one, released.ratio, number) for one in released.coefficients]
-    return Block(
-        "coefficients", cells, ("Column", "Unit", "Coefficient", *filter(None, (released.ratio.capitalize(),))), name
+    cells = [coefficient_cells(one, released, number) for one in released.coefficients]
+    return Block("coefficients", cells, ("Column", "Unit", "Coefficient", *map(str.capitalize, more_heads(released))), name)
+
+
+def more_heads(released: ReleasedCoefficients) -> tuple[str, ...]:
+    """The headings behind those of name, unit and value: the ratio, such as the odds ratio, and the noise."""
+    return (
+        *filter(None, (released.ratio,)),
+        *("even noise", "most noise") * (released.coefficients[0].noise is not None),
     )
 
 
-def coefficient_cells(one: ReleasedCoefficient, ratio: str, number: Callable[[float], str] = readable) -> tuple[str, ...]:
-    """Name, unit and value of a coefficient, and behind them its ratio, such as the odds ratio, if models have it."""
-    ratios = ("" if one.ratio is None else readable(one.ratio),) if ratio else ()
-    return (one.name, one.unit, number(one.estimate), *ratios)
+def coefficient_cells(
+    one: ReleasedCoefficient, released: ReleasedCoefficients, number: Callable[[float], str] = readable
+) -> tuple[str, ...]:
+    """Name, unit and value of a coefficient, and behind them what the further headings name."""
+    ratios = ("" if one.ratio is None else readable(one.ratio),) if released.ratio else ()
+    cells = (one.name, one.unit, number(one.estimate), *ratios, *(f"±{size:.3g}" for size in one.noise))
+    return (*cells, *[""] * (3 + len(more_heads(released)) - len(cells)))

@@ -21,9 +21,8 @@ from confide.budget_warnings import cautions
 from confide.erm.row_bounds import before_moving
 from confide.errors import ConfideError
 from confide.estimators.linear_model import form_of_model, released_model, said_of_target, settings_of_model
-from confide.estimators.search import plans_of_chosen, sentences_of_search
+from confide.estimators.search import before_fit, encoder_with_slots, plans_again, sentences_of_search
 from confide.features.atoms import MOST_IN_COLUMN, cells_of, n_cells
-from confide.features.encoder import Encoder
 from confide.features.forms import ShortenedInNorm
 from confide.features.fourier import has_found_scales
 from confide.features.schema import Schema
@@ -41,7 +40,6 @@ from confide.privacy.standardised_sums import StandardisedSums
 from confide.privacy.sufficient_statistics import NoisyStatistics, StatisticsPlan
 from confide.report.ledger_facts import LedgerFacts
 from confide.training.assumptions import guarantee_of, sentences_of_rows
-from confide.training.auto_features import SLOTS
 from confide.training.fit import atoms_release
 from confide.training.plan import AnyPlan
 
@@ -168,37 +166,6 @@ def is_verified(findings: tuple[Finding, ...]) -> bool:
     return all(finding.outcome != FAILED for finding in findings)
 
 
-def plans_again(model: Any) -> tuple[AnyPlan, AnyPlan]:
-    """The plan by which the model was trained, and the one that its guarantee speaks of: another one for a search.
-
-    They are made again from the public facts in the model's file.
-
-    Raises
-    ------
-    ParameterError
-        If these facts allow no plan.
-    """
-    facts, released, model = model.guarantee_.circumstances, released_model(model), _before_fit(model)
-    n_features = None if model.schema is not None else model.n_features_in_
-    if facts.search is not None:
-        return plans_of_chosen(model, facts, n_features, len(released.domain))
-    n_rows = None if model.n_rows_bounds is not None else facts.n_rows[0]
-    classes = {"n_classes": len(released.domain)} if len(released.domain) > 2 else {}
-    plan: AnyPlan = model.plan(n_rows, n_features, **classes)
-    return plan, plan
-
-
-def _before_fit(model: Any) -> Any:
-    """The model with the schema and the parameters of which its plan was made: without the atoms that its fit found."""
-    made, facts = copy(model), model.guarantee_.circumstances
-    if hasattr(model, "atoms") and facts is not None and facts.place == "parties":
-        made.atoms = False  # parties send no counts
-    if model.schema is not None:
-        made.schema = model.schema.before_fit
-        made._encoder = Encoder(made.schema.for_another_fit)
-    return made
-
-
 def _findings_of_plan(model: Any, written_by: str) -> list[Finding]:
     guarantee, advice = model.guarantee_, ""
     if written_by != __version__:
@@ -225,7 +192,7 @@ def _findings_of_plan(model: Any, written_by: str) -> list[Finding]:
 
 def _guarantee_again(model: Any, plan: AnyPlan) -> Guarantee:
     """The guarantee that the plan and the other facts in the file lead to, with all its sentences."""
-    model = _before_fit(model)
+    model = before_fit(model)
     facts, released, problem = model.guarantee_.circumstances, released_model(model), plan.problem
     if facts.ledger is not None and facts.prior_in_ledger and released.prior is not None:
         model = copy(model)
@@ -380,7 +347,7 @@ def _is_bounded_as_planned(model: Any, plan: AnyPlan) -> bool:
     form, encoder = form_of_model(model), released.encoder
     # Slots in which the fit found no atoms are left out of the model.
     if encoder is not None and (part := getattr(plan, "atoms", None)) is not None:
-        with_slots = Encoder(encoder.schema.before_fit, slots=SLOTS, in_one=len(part.query.columns) == 1)
+        with_slots = encoder_with_slots(encoder, part)
         whole, sought = encoder.appended or encoder, with_slots.appended or with_slots
         planned = whole.row_bound if planned == sought.row_bound else planned
     if form is None:

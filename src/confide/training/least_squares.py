@@ -24,7 +24,7 @@ from confide.solvers.proximal import minimiser_of_model
 from confide.training.alpha import noise_l2, usual_norm
 from confide.training.auto_mechanism import facts_of_rows
 from confide.training.settings import Settings, SquaredError
-from confide.training.support import FALSE_WEIGHTS, gaussian_threshold
+from confide.training.support import FALSE_WEIGHTS, USUAL_RESIDUAL, gaussian_threshold
 
 
 def ridge_weights(products: Array, targets: Array, l2: float, prior: Array | None = None) -> Array:
@@ -42,9 +42,6 @@ def ridge_weights(products: Array, targets: Array, l2: float, prior: Array | Non
 
 
 # Least squares with an l1 penalty, from noisy sums over rows. It is made of what was released, so it costs nothing.
-
-_USUAL_RESIDUAL = 0.1
-"""The root mean square of residuals, in units of the bound on targets: the threshold of `HuberRegressor` that None means."""
 
 
 def sparse_weights(sums: NoisyStatistics) -> Array:
@@ -64,7 +61,7 @@ def sparse_weights(sums: NoisyStatistics) -> Array:
     if plan.lattice is None:
         return weights
     noise = math.hypot(plan.target_deviation, plan.product_deviation * float(np.linalg.norm(weights)))
-    residual = _USUAL_RESIDUAL * problem.target_bound
+    residual = USUAL_RESIDUAL * problem.target_bound
     # The variance of a weight: that of the slopes, between two inverses of the curvature.
     shrinkage = 1.0 / (values + plan.l2 + rounding)
     variances = vectors**2 @ (shrinkage**2 * (noise**2 + residual**2 * values))

@@ -1,4 +1,4 @@
-"""Weights that are no larger than what chance alone makes are set to 0: the released support of a model with an l1 penalty.
+"""What chance alone makes of a weight without an effect. An l1 penalty sets weights that are no larger to 0.
 
 Chance is the noise, whose law is public, and the draw of the rows from their population, whose size is guessed from public
 facts. Nothing but the released weights is used besides. So this is post-processing and costs nothing.
@@ -11,16 +11,19 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy import special, stats
+from scipy import stats
+from scipy.optimize import brentq
 
-from confide.array_types import Weights
-from confide.erm.group_bounds import groups_of
+from confide.array_types import Array, Weights
+from confide.erm.group_bounds import GroupBound, groups_of
 from confide.erm.losses import LogisticLoss, Loss
-from confide.erm.row_bounds import Centred
+from confide.erm.row_bounds import Centred, before_moving
 from confide.models.scores import LinearModel
+from confide.privacy.bundles import Bundles, squares_of_groups
 from confide.privacy.gradient import GradientPlan
-from confide.privacy.mechanism import Plan, Problem
-from confide.training.alpha import typical_norm, usual_curvature, usual_slope
+from confide.privacy.mechanism import Noise, Plan, Problem
+from confide.privacy.shapes import Cylinder, moments_of_groups
+from confide.training.alpha import typical_norm, usual_curvature, usual_slope, usual_squares_of_groups
 from confide.training.gradient_steps import HeavyBall
 
 FALSE_WEIGHTS = 0.1
@@ -30,6 +33,8 @@ _SHARE_OF_L1 = 0.4
 (50 and 500 columns, 1,000 to 10,000 rows, epsilon .5 to 4) it was .80 to .97 at the weights that the threshold is made for.
 Half of that leaves room for columns that move together and for small effects: with .8 more of them survived by chance."""
 _WIDE_JOINT = 0.25
+USUAL_RESIDUAL = 0.1
+"""The root mean square of residuals, in units of the bound on targets: the threshold of `HuberRegressor` that None means."""
 _QUANTILES = (np.arange(512) + 0.5) / 512.0
 
 
@@ -45,7 +50,9 @@ def support_threshold(plan: Plan, weights: Weights | None = None) -> float:
         return 0.0
     share = FALSE_WEIGHTS / (problem.n_features * problem.loss.constants.n_outputs)
     lattice: Any = plan.lattice
-    pull, stiffness = _pull_of_rows(problem, weights)
+    in_column = typical_norm(problem, None) / math.sqrt(problem.row_width)
+    pull, bend = _pull_of_rows(problem, weights, in_column)
+    stiffness = problem.l2 + bend
     if isinstance(plan, GradientPlan):
         steps: Any = plan.descent.steps
         of_noise, of_pull = responses(steps, stiffness)
@@ -82,12 +89,14 @@ def responses(steps: HeavyBall, stiffness: float) -> tuple[float, float]:
     return float(np.linalg.norm(moved[:n_steps])), float(abs(moved[n_steps]))
 
 
-def _pull_of_rows(problem: Problem, weights: Weights | None) -> tuple[float, float]:
-    """The deviation of the rows' pull on a weight without an effect in the population, and how its slope grows with it."""
+def _pull_of_rows(problem: Problem, weights: Weights | None, in_column: Any) -> tuple[Any, Any]:
+    """The deviation of the rows' pull on a weight without an effect in the population, and how their slope grows with it.
+
+    The root mean square of the rows' entries there is `in_column`, a number, or one for each weight.
+    """
     loss, n_rows = problem.loss, problem.n_rows_low
-    in_column = typical_norm(problem, None) / math.sqrt(problem.row_width)
-    curvature = _curvature(loss, 0.0 if weights is None else float(np.linalg.norm(weights)) * in_column)
-    return usual_slope(loss.constants) * math.sqrt(n_rows) * in_column, problem.l2 + curvature * n_rows * in_column**2
+    scores = 0.0 if weights is None else float(np.linalg.norm(weights) * np.sqrt(np.mean(np.square(in_column))))
+    return usual_slope(loss.constants) * math.sqrt(n_rows) * in_column, _curvature(loss, scores) * n_rows * in_column**2
 
 
 def _curvature(loss: Loss, scores: float) -> float:
@@ -114,19 +123,89 @@ def _curvature(loss: Loss, scores: float) -> float:
 
 def _spherical(share: float, norm: float, dimension: int) -> float:
     """The size that one of the D entries of noise with density exp(-beta |b|) exceeds with this probability."""
-    # |b| has a Gamma law, with mean square D (D + 1) / beta^2, and the square of an entry of a direction a Beta law.
-    lengths = stats.gamma(dimension).ppf(_QUANTILES) * (norm / math.sqrt(dimension * (dimension + 1.0)))
+    # An entry is a normal number times the root of twice a number with the Gamma law of (D + 1) / 2, over beta.
+    beta = math.sqrt(dimension * (dimension + 1.0)) / norm
+    deviations = np.sqrt(2.0 * stats.gamma(0.5 * (dimension + 1.0)).ppf(_QUANTILES)) / beta
+    return float(brentq(lambda size: np.mean(2.0 * stats.norm.sf(size / deviations)) - share, 0.0, 50.0 * deviations[-1]))
 
-    def beyond(size: float) -> float:
-        inside = np.fmin((size / lengths) ** 2, 1.0)
-        of_direction = 1.0 - special.betainc(0.5, 0.5 * (dimension - 1.0), inside) if dimension > 1 else inside < 1.0
-        return float(np.mean(of_direction))
 
-    low, high = 0.0, float(lengths[-1])
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if beyond(middle) > share else (low, middle)
-    return high
+# How large chance alone makes weights without an effect: the bands of noise in pictures.
+#
+# A weight moves by the noise, and by the pull that the drawn rows have by chance, both damped by the ridge and by the bend
+# of the rows in its column. Public facts do not say how many rows use a column. So there are two sizes: where rows are
+# spread over their columns as bounds and schema let them be, evenly; and at most, over every share of the rows that may use
+# a column, from none to that one. A column that no row uses has the second size or less, by the law of the noise alone, as
+# its weight is the noise over the ridge. benchmarks/noise_bands.py has how many columns without an effect lie within.
+
+_SHARE_BELOW_THRESHOLD = 0.4
+"""The share of residuals below the threshold at which their slopes are clipped: only these rows bend the loss."""
+_SHARES_OF_ROWS = (0.0, *np.geomspace(2.0**-14, 1.0, 15).tolist())
+
+
+def chance_of_weights(plan: Any, weights: Weights) -> tuple[Array, Array]:
+    """Two sets of deviations (D,) of the released weights of one score, for columns without an effect.
+
+    The first is for columns over which rows are spread evenly, the second for the most that noise makes however few rows use
+    a column. What noise adds to all levels of a category alike is left out, as it belongs to the intercept.
+
+    Parameters
+    ----------
+    plan : the plan of the weights, with noise
+    weights : the released ones
+    """
+    problem, deviation, seal = plan.problem, plan.lattice.deviation, 0.0
+    n_rows, in_column = problem.n_rows_low, _in_columns(problem)
+    if hasattr(plan, "product_deviation"):
+        deviation = math.hypot(plan.target_deviation, plan.product_deviation * np.linalg.norm(weights))
+        pull, bend = 2.0 * USUAL_RESIDUAL * problem.target_bound * math.sqrt(n_rows) * in_column, n_rows * in_column**2
+        ridge = plan.l2
+    else:
+        pull, bend = _pull_of_rows(problem, weights, in_column)
+        bend = bend * (1.0 if problem.loss.constants.threshold is None else _SHARE_BELOW_THRESHOLD)
+        ridge = np.resize(problem.penalty.ridges(plan.l2), problem.row_width)
+        if plan.noise is not None:
+            sizes, seal = plan.noise.shape.sizes, deviation
+            of_groups = np.sqrt(_squares_of_groups(plan.noise) / np.subtract(sizes, plan.noise.shape.linked))
+            deviation = np.resize(np.repeat(of_groups, sizes), problem.row_width)
+
+    def moved(share: float) -> Array:
+        stiffness = ridge + share * bend
+        of_noise = of_pull = 1.0 / stiffness
+        if isinstance(plan, GradientPlan):
+            steps: Any = plan.descent.steps
+            different, places = np.unique(stiffness, return_inverse=True)
+            of_noise, of_pull = np.array([responses(steps, one) for one in different.tolist()]).T[:, places]
+        elif plan.minimises and not plan.perturbs_objective:
+            of_noise = np.ones_like(stiffness)
+        return np.asarray(np.sqrt((deviation * of_noise) ** 2 + seal**2 + share * (pull * of_pull) ** 2))
+
+    return moved(1.0), np.max([moved(share) for share in _SHARES_OF_ROWS], axis=0)
+
+
+def _squares_of_groups(noise: Noise) -> Array:
+    """For each group of weights at most E |b_g|_2^2 of noise, beside the mean of the group if it is linked."""
+    shape: Any = noise.shape
+    rate = noise.scale
+    if noise.law == "gaussian":
+        pieces = zip(shape.gaussian_deviations(rate), shape.pieces, strict=True)
+        return np.array([deviation**2 * m for deviation, (_, m) in pieces])
+    if shape.name == Bundles.name:
+        return np.array(squares_of_groups(shape)) / rate**2
+    of_entries = [own - shared for own, shared in moments_of_groups(shape)]
+    if shape.name == Cylinder.name:
+        of_entries = [shape.scales[0] ** 2 / (shape.sizes[0] + 2.0), shape.scales[1] ** 2 / 3.0]
+    squares = np.subtract(shape.sizes, shape.linked) * of_entries
+    # The sum over groups is known for every shape: of a ball, and of groups in the norm of a form, too.
+    return np.asarray(noise.norm**2 / math.fsum(squares) * squares)
+
+
+def _in_columns(problem: Any) -> Array:
+    """(D,): the root mean square of the entries of usual rows for each weight."""
+    bound = before_moving(problem.row_bound)
+    if isinstance(bound, GroupBound):
+        squares = np.repeat(np.array(usual_squares_of_groups(bound)) / bound.sizes, bound.sizes)
+        return np.asarray(np.sqrt(np.append(squares, [problem.intercept**2] * (problem.intercept > 0.0))))
+    return np.full(problem.row_width, typical_norm(problem, None) / math.sqrt(problem.row_width))
 
 
 def with_zeros(model: LinearModel, plan: Plan, weights: Weights) -> LinearModel:
