@@ -47,7 +47,7 @@ HOLDING = {
         "_spherical",
         "_spherical.beyond",
     },
-    "confide.plan_text": {"weights_on_grid", "_moves_rows"},
+    "confide.plan_text": {"weights_on_grid"},
     "confide.training.gradient_steps": {"HeavyBall.start", "HeavyBall.pull", "HeavyBallWalk.weights", "HeavyBallWalk.after"},
     "confide.training.alpha": {
         "usual_slope",

@@ -87,7 +87,6 @@ NOT_PROVEN = {
         "privacy.mechanism.Plan.seal_share",
         "privacy.mechanism.Plan.intervals",
         "privacy.*Plan.parts",
-        "privacy.*.moves_rows",
         "privacy.mechanism.Plan.centring",
         "privacy.mechanism.Plan.scaling",
         "privacy.mechanism.Plan.atoms",

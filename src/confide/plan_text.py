@@ -57,8 +57,8 @@ class Intervals(Protocol):
 class Part(Protocol):
     """What a share of the budget pays for before or after the weights: the plan of a sum, whose query knows what to tell.
 
-    Of the query: `name`, in documents; `pays_for`, `line`, `sentence` and `of_grid`, in words; whether it `moves_rows`; and
-    what it does `before` and `after` the weights (`confide.privacy.noisy_sum.SumQuery`).
+    Of the query: `name`, in documents; `pays_for`, `line`, `sentence` and `of_grid`, in words; and what it does `before`
+    and `after` the weights (`confide.privacy.noisy_sum.SumQuery`).
     """
 
     @property
@@ -90,12 +90,7 @@ def perturbs_objective(plan: Any) -> bool:
 
 def weights_on_grid(plan: Any) -> bool:
     """Whether the released weights, but for the intercept, are multiples of the step of the noise on them."""
-    return bool(plan.minimises and plan.lattice is not None and not _moves_rows(plan))
-
-
-def _moves_rows(plan: Any) -> bool:
-    """Whether the weights are made for rows that were moved, and given for rows as they were."""
-    return any(part.query.moves_rows for part in plan.parts)
+    return bool(plan.minimises and plan.lattice is not None and not plan.problem.is_centred)
 
 
 def multiples(plan: Any) -> str:
@@ -158,7 +153,7 @@ def plan_blocks(plan: Any) -> tuple[Block]:
         lines["noise in rows"] = _noise_in_rows_text(plan)
         lines["grid"] = f"weights are multiples of 2^{lattice.exponent}"
         lines["tolerance"] = f"gradient norm {plan.tolerance:.3g} in the summed objective"
-        of_moved = ", both for the moved rows" if _moves_rows(plan) else ""
+        of_moved = ", both for the moved rows" if plan.problem.is_centred else ""
         lines["expected distance"] = (
             f"at most {plan.expected_distance:.4g} from the non-private weights at this alpha{of_moved}"
         )

@@ -96,6 +96,21 @@ def test_parties_agree_to_a_centre_of_their_rows(mechanism):
     thread.join(60)
 
 
+def test_parties_agree_to_a_middle_that_is_known_without_rows():
+    """Rows are moved by it, and their constant is smaller; the model is that of the same rows in memory."""
+    frame, facts = made_up(), {"schema": SCHEMA, "mechanism": "objective", "random_state": 3}
+    model = confide.LinearSVC(confide.ZCDP(0.5), **facts)
+    plan = model.plan(len(frame))
+    assert plan.problem.is_centred
+    assert plan.centring is None
+    ours, theirs = Pipe()
+    thread, caught = in_a_thread(theirs, confide.LinearSVC(**facts), frame)
+    weights = model.fit(FederatedRows(SCHEMA, [ours])).coef_
+    thread.join(60)
+    assert caught == []
+    np.testing.assert_allclose(weights, model.fit(frame, frame["ill"]).coef_, rtol=1e-6)
+
+
 @pytest.mark.parametrize("parameters", [{"loss": "hinge"}, {"loss": "huber_hinge", "smoothing": 0.1}])
 def test_hinges_with_narrow_joints_are_fitted_over_parties(parameters):
     """Solvers go by way of wider joints, and the plan of the hinge has one of its own."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,12 +11,13 @@ import scipy.sparse
 
 import confide
 from confide import ApproxDP, Ledger, LogisticRegression, Schema
+from confide.erm.group_bounds import GroupBound
 from confide.erm.row_bounds import BallBound, Centred
 from confide.erm.target_losses import SquaredLoss
 from confide.privacy.budgets import ZCDP, PureDP
 from confide.training.auto_mechanism import plan_of_weights
 from confide.training.plan import make_plan
-from confide.training.settings import ScoreLoss
+from confide.training.settings import ScoreLoss, around_levels
 from tests.training.examples import settings
 
 SMALL = ApproxDP(0.1, 1e-5)
@@ -112,6 +115,59 @@ def test_the_rows_of_a_schema_are_centred_and_the_model_is_saved_as_any_other(tm
     statement = model.guarantee_.statement()
     assert "to find their middle; it costs 0.02 of the budget" in statement
     assert "computed only from multiples of 2^" in statement
+
+
+LEVELS = Schema(
+    columns={
+        "c": {"categories": ["u", "v", "w", "x"]},
+        "d": {"categories": [str(k) for k in range(10)], "other": "0"},
+        "a": {"low": 0.0, "high": 1.0, "knots": 6},
+        "b": {"low": 0.0, "high": 1.0, "knots": 0},
+    }
+    | {f"more {k}": {"low": 0.0, "high": 1.0, "knots": 6} for k in range(6)}
+)
+
+
+@pytest.mark.parametrize("kind", [confide.AdditiveClassifier, confide.LinearSVC])
+def test_rows_of_a_schema_are_moved_by_the_middle_of_their_levels_and_knots_at_no_cost(kind, tmp_path):
+    """A k-th of each group of k columns. Its squared norm is not needed any more, and the constant is as much smaller."""
+    given = {"schema": LEVELS, "mechanism": "objective", "classes": [0, 1]}
+    budget = ApproxDP(1.0, 1e-5)
+    plan, plain = (kind(budget, centre=centre, **given).plan(20_000) for centre in ("auto", False))
+    bound, norm = plan.problem.row_bound, plain.problem.row_bound.norm
+    assert type(plain.problem.row_bound) is BallBound
+    assert bound.inner == BallBound(norm)
+    assert bound.centre == (0.25,) * 4 + (0.1,) * 10 + (0.125,) * 8 + (0.0,) + (0.125,) * 48
+    left = norm**2 - (0.25 + 0.1 + 7 * 0.125)
+    assert bound.radius == pytest.approx(math.sqrt(left), rel=1e-12)
+    assert plan.problem.intercept == pytest.approx(math.sqrt(left) / norm, rel=1e-12)
+    assert plan.centring is None
+    assert plan.problem.beside_mu == 0.0
+    assert "known without them" in plan.why()
+    assert "both for the moved rows" in str(plan)
+    assert plan.noise.norm == pytest.approx(plain.noise.norm, rel=0.02)
+    for others in ({"fit_intercept": False}, {"budget": 1.0}, {"mechanism": "output"}):
+        other = kind(**{"budget": budget} | given | others).plan(200_000)
+        assert not (other.problem.is_centred and other.centring is None)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({name: rng.uniform(0, 1, 20_000) for name in LEVELS.column_names})
+    frame["c"], frame["d"] = rng.choice(["u", "v", "w", "x"], 20_000), rng.choice([str(k) for k in range(10)], 20_000)
+    labels = (frame["a"] + 0.3 * (frame["c"] == "u") > 0.6).astype(int)
+    model = kind(budget, random_state=0, **given).fit(frame, labels)
+    assert model.score(frame, labels) > 0.9
+    model.save(tmp_path / "model.json")
+    again = confide.load(tmp_path / "model.json")
+    assert np.array_equal(again.decision_function(frame), model.decision_function(frame))
+
+
+def test_a_middle_that_leaves_too_little_of_a_row_moves_none():
+    """Of the norm that a ball allows, half must be left; rows without groups have no middle."""
+    groups = GroupBound((2, 2), (1.0, 1.0))
+    assert around_levels(groups, BallBound(1.2)).radius == pytest.approx(math.sqrt(0.44))
+    assert around_levels(groups, BallBound(1.1)) is None
+    assert around_levels(GroupBound((1, 1), (1.0, 1.0)), BallBound(1.0)) is None
+    assert around_levels(BallBound(1.0), BallBound(1.0)) is None
+    assert around_levels(groups, None) is None
 
 
 def test_several_classes_have_one_centre():

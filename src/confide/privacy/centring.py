@@ -53,7 +53,6 @@ class CentreOfRows(SumQuery):
 
     name = "centring"
     pays_for = "the centre of the rows"
-    moves_rows = True
     of_grid = "for the middle of the rows"
     line = (
         "centre",

@@ -61,7 +61,6 @@ class CountsAndResiduals(SumQuery):
 
     name = "matching"
     pays_for = "the mean of predictions"
-    moves_rows = False
     of_grid = "for the mean of predictions"
     line = "mean", "makes predictions right in the mean, by two noisy sums that are made after the weights"
 

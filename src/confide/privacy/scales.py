@@ -64,7 +64,6 @@ class SumsByTarget(SumQuery):
 
     name = "scaling"
     pays_for = "the length scales of interactions"
-    moves_rows = False
     of_grid = "for the length scales of interactions"
     line = "scales", "finds how fast the function of all columns together changes along each of them"
 

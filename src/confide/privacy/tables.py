@@ -231,7 +231,6 @@ class AtomsOfColumns(Tables):
 
     name = "atoms"
     pays_for = "finding numbers that many rows share"
-    moves_rows = False
     of_grid = "for the atoms of columns"
     line = "atoms", "finds numbers that many rows share, each of which has an effect of its own"
 

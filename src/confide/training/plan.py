@@ -42,7 +42,7 @@ from confide.training.budget_shares import (
 )
 from confide.training.gradient_steps import has_many_numbers
 from confide.training.least_squares import plan_of_sums
-from confide.training.settings import ScoreLoss, Settings
+from confide.training.settings import ScoreLoss, Settings, around_levels
 
 AnyPlan: TypeAlias = Plan | StatisticsPlan
 """The plan of a loss of the score, or of least squares by noisy sums."""
@@ -235,10 +235,9 @@ def _may_centre(plan: Plan) -> bool:
 def _gains_by_centre(draft: Draft) -> bool:
     """Whether noise in the objective or on the weights is so large that a centre may pay."""
     plan = draft.plan
-    if not plan.minimises or not _may_centre(plan) or _share_of_rows(plan) <= _LEAST_NOISE:
-        return False
+    may_pay = plan.minimises and _may_centre(plan) and _share_of_rows(plan) > _LEAST_NOISE
     # Centred rows are shortened, and with so little noise that costs more than the centre gains.
-    return not (_compares_gradients(draft) and _strength(draft) >= _enough_for_gradients(plan))
+    return may_pay and not (_compares_gradients(draft) and _strength(draft) >= _enough_for_gradients(plan))
 
 
 # Whether a part of the budget finds the length scales of random features.
@@ -298,6 +297,17 @@ def _with_centre(draft: Draft) -> Iterator[Draft]:
         bound = Centred.unmoved(problem.row_bound, draft.n_features)
         moved = draft.having(row_bound=bound, beside_mu=math.hypot(settings.beside_mu, centring.mu))
         yield replace(moved, parts=(*draft.parts, centring))
+
+
+# Whether rows are moved by a middle that is known without any row.
+#
+# That costs nothing. It is done where rows are clipped to a ball and are not moved by a middle of their own.
+
+
+def _with_known_middle(draft: Draft) -> Iterator[Draft]:
+    """The draft with rows moved by the middle of their levels and knots. Its constant is shortened as rows are."""
+    if moved := around_levels(draft.asked.row_bound, draft.settings.row_bound):
+        yield draft.having(row_bound=moved, intercept=draft.settings.intercept / moved.magnification)
 
 
 def _share_of_rows(plan: Plan) -> float:
@@ -386,20 +396,18 @@ def _is_too_noisy(plan: Plan) -> bool:
     loss, share = plan.problem.loss.constants, _share_of_rows(plan)
     if loss.n_outputs > 1:
         return share > _NOISY_FOR_CLASSES
-    if plan.noise is None or not plan.noise.in_objective:
+    if not plan.perturbs_objective or (loss.threshold is None and not loss.is_count):
         return False
     if loss.is_count:
         return share > _NOISY_FOR_COUNTS
-    if loss.threshold is None:
-        return False
-    return share > _NOISY_UNDER_RHO if plan.budget.is_concentrated else share > _NOISY and plan.noise.law == "gaussian"
+    return share > _NOISY_UNDER_RHO if plan.budget.is_concentrated else share > _NOISY and law_of(plan) == "gaussian"
 
 
 def _with_gradients(draft: Draft) -> Iterator[Draft]:
     """Noisy gradients for the loss that was chosen. They clip slopes, so rows are as long as they were."""
     settings = replace(draft.asked, minimised=draft.loss, mechanism="gradient")
     others = tuple(said for said in draft.said if said[0] != "centre")
-    parts = tuple(part for part in draft.parts if not part.query.moves_rows)
+    parts = tuple(part for part in draft.parts if part.query.name != "centring")
     yield replace(draft, settings=settings, parts=parts, said=others)
 
 
@@ -454,9 +462,8 @@ def _event_of_both(made: Plan, budget: Budget, share: float) -> Event:
 
 def law_of(plan: AnyPlan) -> str:
     """The law of the noise of a plan."""
-    if plan.noise is not None:
-        return plan.noise.law
-    return "gaussian" if plan.lattice is None else plan.lattice.law
+    noise: Any = plan.noise or plan.lattice
+    return "gaussian" if noise is None else noise.law
 
 
 def noise_in_the_mean(matching: SumPlan[CountsAndResiduals], plan: Plan) -> float:
@@ -514,10 +521,8 @@ STEPS = (
         lambda draft: draft.mechanism in ("objective", "gradient"),
         _with_another_loss,
         lambda _, draft: draft.mechanism == "gradient" or not draft.has_plan or _is_loud(draft),
-        taken="A smooth loss takes the place of the hinge: the noise is large, and the curvature of a smooth loss damps it "
-        "at little cost.",
-        left=f"The hinge is kept, because all rows together pull at least {ENOUGH_FOR_THE_HINGE:g} times as hard as the "
-        f"noise on each weight.",
+        taken="A smooth loss takes the place of the hinge: the noise is large, and its curvature damps it at little cost.",
+        left=f"The hinge is kept: all rows pull at least {ENOUGH_FOR_THE_HINGE:g} times as hard as noise on each weight.",
     ),
     Step(
         "length of rows",
@@ -564,8 +569,14 @@ STEPS = (
         _may_take_gradients,
         _with_gradients,
         _always,
-        taken="Gradients are noisy, because with this much noise they predicted better than noise in the objective or on "
-        "the weights did.",
+        taken="Gradients are noisy: with so much noise they predicted better than noise in the objective or on the weights.",
+    ),
+    Step(
+        "known middle",
+        lambda draft: draft.plan.perturbs_objective,
+        _with_known_middle,
+        _always,
+        taken="Rows are moved by the middle of levels and knots, which is known without them: shorter rows need less noise.",
     ),
     Step(
         "centre of gradients",
@@ -573,8 +584,7 @@ STEPS = (
         # Gradients clip slopes by the length of a row, so shorter rows keep more of theirs, however small the noise is.
         _with_centre,
         _always,
-        taken=f"{_SHARE_OF_CENTRE:.0%} of the budget finds the middle of the rows, because shorter rows keep more of their "
-        f"slopes.",
+        taken=f"{_SHARE_OF_CENTRE:.0%} of the budget finds the middle of the rows: shorter rows keep more of their slopes.",
     ),
     Step(
         "mean of counts",
@@ -586,8 +596,7 @@ STEPS = (
             and candidate.plan.alpha <= _MOST_NOISE * draft.plan.alpha
         ),
         taken="A part of the budget makes predicted counts right in the mean, which a clipped loss and a ridge draw down.",
-        left="Predicted counts are not made right in the mean, because the noise in their sums, or what they cost the "
-        "weights, would be too large.",
+        left="Predicted counts are not made right in the mean: noise in their sums or on the weights would be too large.",
     ),
 )
 """What "auto" decides, in order."""
@@ -607,10 +616,9 @@ def _open_steps(asked: Settings, loss: ScoreLoss | None) -> dict[str, bool]:
         "shares of intervals": asked.has_intervals,
         "atoms": asked.finding is not None,
         "scales": asked.may_scale and not asked.budget.is_pure and asked.budget.is_private,
-        "centre": may_be_gaussian and has_intercept,
+        **dict.fromkeys(("centre", "known middle", "centre of gradients"), may_be_gaussian and has_intercept),
         # With random features an exact minimiser was better.
         "noisy gradients": may_be_gaussian and asked.mechanism == "auto" and asked.budget.is_private and not has_features,
-        "centre of gradients": may_be_gaussian and has_intercept,
         # Predictions are exponentials of scores that have an intercept, and weights stay as they are released: they become
         # 0 with an l1 penalty, and intervals are those of the weights that were released.
         "mean of counts": asked.match_mean

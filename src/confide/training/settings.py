@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from confide.erm.class_losses import OneVsRest, Softmax
+from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import Loss, OneMargin
 from confide.erm.penalties import StronglyConvex
-from confide.erm.row_bounds import LARGEST_BOUND, BallBound, RowBound
+from confide.erm.row_bounds import LARGEST_BOUND, LEAST_RADIUS, BallBound, Centred, RowBound
 from confide.erm.row_sums import RowSum
 from confide.erm.transformed_losses import ClippedSlopes
 from confide.errors import ParameterError
@@ -286,10 +287,11 @@ class Settings:
         if losses.thresholds is not None:
             pairs += [(loss, self.row_bound) for loss in losses.thresholds.losses]
         elif losses.if_noisy is not None:
-            shorter = filter(None, [losses.bound_if_noisy])
-            pairs += [(losses.if_noisy, bound) for bound in (self.row_bound, *shorter)]
+            pairs += [(losses.if_noisy, bound) for bound in (self.row_bound, losses.bound_if_noisy) if bound]
         of_losses = [RowSum(loss, bound, self.intercept, 2, self.largest_weight) for loss, bound in pairs]
         sums = list(of_losses)
+        if self.may_centre and losses.if_noisy and (moved := around_levels(self.row_bound, losses.bound_if_noisy)):
+            sums.append(replace(of_losses[-1], intercept=self.intercept / moved.magnification))
         if self.mechanism in ("auto", "gradient"):
             # The limit of the slopes, like the width of a joint, follows from facts that a party of several does not know.
             sums += [
@@ -303,6 +305,21 @@ class Settings:
             sums.append(sums_by_target(self.appending.row_bound, bound, self.largest_weight))
         bounds = dict.fromkeys(row_sum.row_bound for row_sum in of_losses) if self.centre else {}
         return (*sums, *(sum_of_rows(bound, self.neighbours, self.largest_weight) for bound in bounds))
+
+
+def around_levels(groups: RowBound, ball: RowBound | None) -> Centred | None:
+    """The bound that moves rows by the middle of their levels and knots; None where it moves none, or too far.
+
+    A row has one level of a category, and lies between two knots of a curve. So k columns of it add up to their scale, and
+    all rows lie around a k-th of it in each of them. Of the squared norm of a typical row, which is what the ball allows,
+    the middle has at most about half, and moved rows have the rest.
+    """
+    if type(groups) is not GroupBound or type(ball) is not BallBound:
+        return None
+    parts = [scale / size if size > 1 else 0.0 for size, scale in zip(groups.sizes, groups.scales, strict=True)]
+    middle = tuple(np.repeat(parts, groups.sizes).tolist())
+    left = 1.0 - math.fsum(entry**2 for entry in middle) / ball.norm**2
+    return Centred(ball, middle, math.sqrt(left) * ball.norm) if LEAST_RADIUS**2 <= left < 1.0 else None
 
 
 # The settings of a fit with a penalty: of rows in the norm of a quadratic form, or with a function of the user's.
