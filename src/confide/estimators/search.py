@@ -507,11 +507,40 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         return self._chosen_model().to_onnx()
 
     def to_sql(self, table: str = "people", dialect: str = "postgresql") -> str:
-        """The released model as a query in SQL; see `LogisticRegression.to_sql`."""
+        """The released model as a query in SQL; see `LogisticRegression.to_sql`.
+
+        Parameters
+        ----------
+        table : str, default "people"
+            The table, as its name is written in SQL.
+        dialect : {"postgresql", "duckdb", "spark"}, default "postgresql"
+            The dialect of SQL.
+
+        Returns
+        -------
+        str
+            A SELECT statement.
+
+        Raises
+        ------
+        NotFittedError, ParameterError
+            If the search is not fitted, the dialect is unknown, or the model cannot be written so.
+        """
         return str(self._chosen_model().to_sql(table, dialect))
 
     def to_python(self) -> str:
-        """The released model as a file of Python; see `LogisticRegression.to_python`."""
+        """The released model as a file of Python; see `LogisticRegression.to_python`.
+
+        Returns
+        -------
+        str
+            The text of the file.
+
+        Raises
+        ------
+        NotFittedError, ParameterError
+            If the search is not fitted, or the model cannot be written so.
+        """
         return str(self._chosen_model().to_python())
 
     def _chosen_model(self) -> Any:
