@@ -138,6 +138,8 @@ HOLDING = {
     "confide.features.atoms": {"cells_of", "n_cells", "atoms_of", "_background"},
     "confide.estimators.description": {"describe", "_sums", "_cells"},
     "confide.features.cells": {"positions_of"},
+    # Methods of public classes pass through it, and the names of their keywords are known.
+    "confide.known_words": {"with_suggestions.asked"},
     # A map with found scales is made as any map is. Scales of no outcome are refused: tests/privacy/test_scales.py.
     "confide.features.fourier": {
         "CurvesAndFeatures.scaled",
