@@ -50,6 +50,7 @@ HOLDING = {
     "confide.plan_text": {"weights_on_grid"},
     "confide.training.gradient_steps": {"HeavyBall.start", "HeavyBall.pull", "HeavyBallWalk.weights", "HeavyBallWalk.after"},
     "confide.training.alpha": {
+        "usual_curvature",
         "usual_slope",
         "typical_norm",
         "usual_norm",
