@@ -376,18 +376,19 @@ _LARGEST_EXPONENT = 700.0
 def table_of_effects(released: ReleasedModel) -> list[dict[str, Any]]:
     """The effects of a released model on its scores: for each group of encoded columns, their columns and values.
 
-    The values of a group are an array with one axis for each of its columns, and a last one for the scores.
+    The values of a group are an array with one axis for each of its columns, and a last one for the scores. Where rows are
+    shortened, columns also have the squared lengths of what they are encoded to, from which that of a row is made.
 
     Raises
     ------
     ParameterError
         If the model has no schema, random features, or columns that are read in parts.
     """
-    encoder, why = released.encoder, None
+    encoder, why, clips = released.encoder, None, _norm_of(released) is not None
     if released.fourier is not None:
         why = 'it has random features. Write an ONNX graph, or fit it with interactions="pairs"'
-    elif encoder is None or released.scoring.row_bound != encoder.row_bound:
-        why = "its columns are clipped together, since it has no schema, or a row_norm of its own. Write an ONNX graph"
+    elif encoder is None or not (clips or released.scoring.row_bound == encoder.row_bound):
+        why = "it has no schema, or a row_norm of its own. Write an ONNX graph"
     elif read := [one.name for one in encoder.schema.columns if one.part or (not one.is_number and one.prefix)]:
         why = f"these columns are dates, or first characters of codes: {listed(read)}. Keep the file of the model"
     if why is not None or encoder is None:
@@ -399,8 +400,17 @@ def table_of_effects(released: ReleasedModel) -> list[dict[str, Any]]:
         values = values.reshape(*[matrix.shape[1] for matrix in matrices], -1)
         for place, matrix in enumerate(matrices):
             values = np.moveaxis(np.tensordot(matrix, values, axes=(1, place)), 0, place)
-        blocks.append({"columns": list(axes), "values": values})
+            # |(1 - f) a + f b|^2 = (1 - f) |a|^2 + f |b|^2 - f (1 - f) |b - a|^2
+            squares, bends = (matrix**2).sum(axis=1), (np.diff(matrix[:-1], axis=0) ** 2).sum(axis=1)
+            axes[place].update({"squares": squares.tolist(), "bends": bends.tolist()} if clips else {})
+        blocks.append({"columns": list(axes), "values": values} | ({"scale": float(scale)} if clips else {}))
     return blocks
+
+
+def _norm_of(released: ReleasedModel) -> float | None:
+    """The length to which encoded rows are shortened before they are scored; None where they are scored as they are."""
+    bound: Any = released.scoring.row_bound
+    return float(bound.norm) if type(bound) is BallBound and released.encoder is not None else None
 
 
 def _axis(encoding: ColumnEncoding) -> tuple[dict[str, Any], Array]:
@@ -459,9 +469,12 @@ def sql_of(released: ReleasedModel, link: Link, table: str, dialect: str) -> str
             return "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"
         return sign + name.replace(sign, 2 * sign) + sign
 
-    def effect(axes: Sequence[dict[str, Any]], values: Array) -> str:
-        """The effect at the cells of a row, which is the only value where there is no column left."""
-        if not axes or np.ptp(values) == 0.0:
+    def effect(axes: Sequence[dict[str, Any]], values: Array, bends: Sequence[float] = ()) -> str:
+        """The effect at the cells of a row, which is the only value where there is no column left.
+
+        `bends` say how far below its straight line the value of one column is between two numbers: see `table_of_effects`.
+        """
+        if not axes or (np.ptp(values) == 0.0 and not any(bends)):
             return _literal(values.flat[0])
         axis, within = axes[0], [effect(axes[1:], part) for part in values]
         name = quoted(axis["column"])
@@ -472,7 +485,8 @@ def sql_of(released: ReleasedModel, link: Link, table: str, dialect: str) -> str
                 for spelling, level in axis["levels"].items()
                 if within[level] != other
             ]
-            return f"CASE COALESCE(TRIM(CAST({name} AS {text_type})), '') {' '.join([*cases, 'ELSE', other])} END"
+            level = f"COALESCE(TRIM(CAST({name} AS {text_type})), '')"
+            return f"CASE {level} {' '.join(cases)} ELSE {other} END" if cases else other
         x = f"CAST({name} AS {number_type})"
         absent = f"{x} IS NULL OR {x} = CAST('NaN' AS {number_type})"
         if axis["codes"]:
@@ -487,21 +501,29 @@ def sql_of(released: ReleasedModel, link: Link, table: str, dialect: str) -> str
         points = axis["points"]
         cases.append(f"WHEN {x} <= {_literal(points[0])} THEN {within[0]}")
         for place in range(len(points) - 1):
-            value = _between(axis, x, place, within, values if len(axes) == 1 else None)
+            value = _between(axis, x, place, within, values if len(axes) == 1 else None, bends[place] if bends else 0.0)
             cases.append(f"WHEN {x} < {_literal(points[place + 1])} THEN {value}")
         return f"CASE {' '.join([*cases, 'ELSE', within[-2]])} END"
 
     blocks, n_scores = table_of_effects(released), len(released.scoring.intercept)
     names = ["score"] if n_scores == 1 else [f"score_{place}" for place in range(1, n_scores + 1)]
-    scores = []
+    scores, lateral, norm, factor = [], "\nCROSS JOIN LATERAL (\n  SELECT\n{}\n) AS {}", _norm_of(released), ""
     for place, name in enumerate(names):
-        terms = [effect(block["columns"], block["values"][..., place]) for block in blocks]
-        summed = "\n    + ".join([_literal(released.scoring.intercept[place]), *terms])
-        scores.append(f"    CAST({summed} AS {number_type}) AS {name}")
+        summed = "\n    + ".join(effect(block["columns"], block["values"][..., place]) for block in blocks)
+        summed = summed if norm is None else f"f.factor * (\n    {summed})"
+        scores.append(f"    CAST({_literal(released.scoring.intercept[place])}\n    + {summed} AS {number_type}) AS {name}")
+    if norm is not None:
+        squares = [
+            f"{_literal(block['scale'] ** 2)} * "
+            + " * ".join(f"({effect([axis], np.array(axis['squares']), axis['bends'])})" for axis in block["columns"])
+            for block in blocks
+        ]
+        square = f"GREATEST({_literal(norm**2)},\n      " + "\n      + ".join(squares) + ")"
+        factor = lateral.format(f"    {_literal(norm)} / SQRT(CAST({square} AS {number_type})) AS factor", "f")
     shown = [f"{value} AS {name}" for name, value in _columns_of(released, link, [f"s.{name}" for name in names], quoted)]
     comment = "".join(f"-- {line}\n" for line in released.guarantee.statement().splitlines())
     columns, summed = ",\n  ".join(["r.*", *shown]), ",\n".join(scores)
-    return f"{comment}SELECT\n  {columns}\nFROM {table} AS r\nCROSS JOIN LATERAL (\n  SELECT\n{summed}\n) AS s\n"
+    return f"{comment}SELECT\n  {columns}\nFROM {table} AS r{factor}{lateral.format(summed, 's')}\n"
 
 
 def _literal(number: Any) -> str:
@@ -510,16 +532,17 @@ def _literal(number: Any) -> str:
     return text if "e" in text else f"{text}e0"
 
 
-def _between(axis: dict[str, Any], x: str, place: int, within: Sequence[str], values: Array | None) -> str:
+def _between(axis: dict[str, Any], x: str, place: int, within: Sequence[str], values: Array | None, bend: float) -> str:
     """The effect between two points of a number, from the effects at the points: as numbers if `values` are given."""
     low, ends = axis["points"][0], np.array(axis["points"][place : place + 2])
     if doubling := axis.get("doubling"):
         x, ends = f"LN(1e0 + ({x} - {_literal(low)}) / {_literal(doubling)})", np.log1p((ends - low) / doubling)
     start, width = ends[0], ends[1] - ends[0]
+    share = f"(({x} - {_literal(start)}) / {_literal(width)})"
     if values is not None:
         slope = _literal((values[place + 1] - values[place]) / width)
-        return f"{_literal(values[place])} + {slope} * ({x} - {_literal(start)})"
-    share = f"(({x} - {_literal(start)}) / {_literal(width)})"
+        bent = f" - {_literal(bend)} * {share} * (1e0 - {share})" if bend else ""
+        return f"{_literal(values[place])} + {slope} * ({x} - {_literal(start)}){bent}"
     return f"(1e0 - {share}) * ({within[place]}) + {share} * ({within[place + 1]})"
 
 
@@ -566,6 +589,7 @@ def python_of(released: ReleasedModel, link: Link) -> str:
     shown = ShownClass.of(released) if released.domain else None
     model = {
         "intercept": released.scoring.intercept.tolist(),
+        "norm": _norm_of(released),
         "blocks": [block | {"values": block["values"].tolist()} for block in table_of_effects(released)],
         "classes": list(released.domain),
         "shown": None if shown is None else shown.position,
