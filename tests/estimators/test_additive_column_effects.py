@@ -11,7 +11,8 @@ from tests.effects.examples import Curves, model, schema
 
 def test_a_fitted_model_has_effects_and_one_that_is_not_fitted_has_none():
     """`hasattr` says so too, as for scikit-learn's own attributes."""
-    assert model().effects_.columns.tolist() == ["column", "value", "effect"]
+    noise = ["noise_if_even", "noise_at_most"]
+    assert model().effects_.columns.tolist() == ["column", "value", "effect", *noise]
     fresh = Curves(1.0, schema=schema())
     with pytest.raises(NotFittedError):
         _ = fresh.effects_

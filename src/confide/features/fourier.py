@@ -16,9 +16,8 @@ What is guaranteed:
   library may change. Mathematical libraries differ in the last digits of the functions that are applied to these bits.
   Rounding to 16 bits hides this, except with a probability of some 10^-10 for each coordinate (more if directions are made
   orthogonal); then the difference is 2^-16 of the largest coordinate.
-- Tangents may differ in the last digits from one machine to another. This costs accuracy and not privacy, because rows are
-  clipped again where they are summed. The norm of a mapped row is about 2^-39 below 1, so that clipping leaves the row as it
-  is and makes no copy.
+- Cosines may differ in the last digits from one machine to another, and norms of features in single precision lie within
+  10^-8 of 1. This costs accuracy and not privacy, because rows are clipped again where they are summed.
 
 Sources: Rahimi and Recht, Random Features for Large-Scale Kernel Machines (2007); Rubinstein, Bartlett, Huang and Taft,
 Learning in a Large Function Space (2012), algorithm 3 (its table has misprints in the Cauchy kernel and its density); Yu et

@@ -462,68 +462,73 @@ def sql_of(released: ReleasedModel, link: Link, table: str, dialect: str) -> str
     """
     if not is_text(table) or not table.strip():
         raise ParameterError('table must be the name of a table as SQL writes it, such as "people" or "study.people".')
-    text_type, number_type, quote = DIALECTS[checked_choice("dialect", dialect, tuple(DIALECTS))]
-
-    def quoted(name: str, sign: str = quote) -> str:
-        if dialect == "spark" and sign == "'":
-            return "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"
-        return sign + name.replace(sign, 2 * sign) + sign
-
-    def effect(axes: Sequence[dict[str, Any]], values: Array, bends: Sequence[float] = ()) -> str:
-        """The effect at the cells of a row, which is the only value where there is no column left.
-
-        `bends` say how far below its straight line the value of one column is between two numbers: see `table_of_effects`.
-        """
-        if not axes or (np.ptp(values) == 0.0 and not any(bends)):
-            return _literal(values.flat[0])
-        axis, within = axes[0], [effect(axes[1:], part) for part in values]
-        name = quoted(axis["column"])
-        if "levels" in axis:
-            other = within[axis["other"]]
-            cases = [
-                f"WHEN {quoted(spelling, sign=chr(39))} THEN {within[level]}"
-                for spelling, level in axis["levels"].items()
-                if within[level] != other
-            ]
-            level = f"COALESCE(TRIM(CAST({name} AS {text_type})), '')"
-            return f"CASE {level} {' '.join(cases)} ELSE {other} END" if cases else other
-        x = f"CAST({name} AS {number_type})"
-        absent = f"{x} IS NULL OR {x} = CAST('NaN' AS {number_type})"
-        if axis["codes"]:
-            absent += f" OR {x} IN ({', '.join(map(_literal, axis['codes']))})"
-        cases = [f"WHEN {absent} THEN {within[-1]}"]
-        if "atoms" in axis:
-            low, high = axis["ends"]
-            for atom, value in zip(axis["atoms"], within[:-1], strict=True):
-                sign = "<=" if atom == low else ">=" if atom == high else "="
-                cases.append(f"WHEN {x} {sign} {_literal(atom)} THEN {value}")
-            return f"CASE {' '.join([*cases, 'ELSE', within[-1]])} END"
-        points = axis["points"]
-        cases.append(f"WHEN {x} <= {_literal(points[0])} THEN {within[0]}")
-        for place in range(len(points) - 1):
-            value = _between(axis, x, place, within, values if len(axes) == 1 else None, bends[place] if bends else 0.0)
-            cases.append(f"WHEN {x} < {_literal(points[place + 1])} THEN {value}")
-        return f"CASE {' '.join([*cases, 'ELSE', within[-2]])} END"
-
+    number_type = DIALECTS[checked_choice("dialect", dialect, tuple(DIALECTS))][1]
     blocks, n_scores = table_of_effects(released), len(released.scoring.intercept)
     names = ["score"] if n_scores == 1 else [f"score_{place}" for place in range(1, n_scores + 1)]
     scores, lateral, norm, factor = [], "\nCROSS JOIN LATERAL (\n  SELECT\n{}\n) AS {}", _norm_of(released), ""
     for place, name in enumerate(names):
-        summed = "\n    + ".join(effect(block["columns"], block["values"][..., place]) for block in blocks)
+        summed = "\n    + ".join(_effect(dialect, block["columns"], block["values"][..., place]) for block in blocks)
         summed = summed if norm is None else f"f.factor * (\n    {summed})"
         scores.append(f"    CAST({_literal(released.scoring.intercept[place])}\n    + {summed} AS {number_type}) AS {name}")
     if norm is not None:
         squares = [
             f"{_literal(block['scale'] ** 2)} * "
-            + " * ".join(f"({effect([axis], np.array(axis['squares']), axis['bends'])})" for axis in block["columns"])
+            + " * ".join(
+                f"({_effect(dialect, [axis], np.array(axis['squares']), axis['bends'])})" for axis in block["columns"]
+            )
             for block in blocks
         ]
         square = f"GREATEST({_literal(norm**2)},\n      " + "\n      + ".join(squares) + ")"
         factor = lateral.format(f"    {_literal(norm)} / SQRT(CAST({square} AS {number_type})) AS factor", "f")
-    shown = [f"{value} AS {name}" for name, value in _columns_of(released, link, [f"s.{name}" for name in names], quoted)]
+    shown = [f"{value} AS {name}" for name, value in _columns_of(released, link, [f"s.{name}" for name in names], dialect)]
     comment = "".join(f"-- {line}\n" for line in released.guarantee.statement().splitlines())
     columns, summed = ",\n  ".join(["r.*", *shown]), ",\n".join(scores)
     return f"{comment}SELECT\n  {columns}\nFROM {table} AS r{factor}{lateral.format(summed, 's')}\n"
+
+
+def _quoted(dialect: str, name: str, sign: str = "") -> str:
+    """A name in SQL, or between single quotes a text."""
+    sign = sign or DIALECTS[dialect][2]
+    if dialect == "spark" and sign == "'":
+        return "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return sign + name.replace(sign, 2 * sign) + sign
+
+
+def _effect(dialect: str, axes: Sequence[dict[str, Any]], values: Array, bends: Sequence[float] = ()) -> str:
+    """The effect at the cells of a row, or the only value where no column is left.
+
+    `bends` say how far below its straight line the value of one column is between two numbers: see `table_of_effects`.
+    """
+    if not axes or (np.ptp(values) == 0.0 and not any(bends)):
+        return _literal(values.flat[0])
+    axis, within = axes[0], [_effect(dialect, axes[1:], part) for part in values]
+    name, (text_type, number_type, _) = _quoted(dialect, axis["column"]), DIALECTS[dialect]
+    if "levels" in axis:
+        other = within[axis["other"]]
+        cases = [
+            f"WHEN {_quoted(dialect, spelling, chr(39))} THEN {within[level]}"
+            for spelling, level in axis["levels"].items()
+            if within[level] != other
+        ]
+        level = f"COALESCE(TRIM(CAST({name} AS {text_type})), '')"
+        return f"CASE {level} {' '.join(cases)} ELSE {other} END" if cases else other
+    x = f"CAST({name} AS {number_type})"
+    absent = f"{x} IS NULL OR {x} = CAST('NaN' AS {number_type})"
+    if axis["codes"]:
+        absent += f" OR {x} IN ({', '.join(map(_literal, axis['codes']))})"
+    cases = [f"WHEN {absent} THEN {within[-1]}"]
+    if "atoms" in axis:
+        low, high = axis["ends"]
+        for atom, value in zip(axis["atoms"], within[:-1], strict=True):
+            sign = "<=" if atom == low else ">=" if atom == high else "="
+            cases.append(f"WHEN {x} {sign} {_literal(atom)} THEN {value}")
+        return f"CASE {' '.join([*cases, 'ELSE', within[-1]])} END"
+    points = axis["points"]
+    cases.append(f"WHEN {x} <= {_literal(points[0])} THEN {within[0]}")
+    for place in range(len(points) - 1):
+        value = _between(axis, x, place, within, values if len(axes) == 1 else None, bends[place] if bends else 0.0)
+        cases.append(f"WHEN {x} < {_literal(points[place + 1])} THEN {value}")
+    return f"CASE {' '.join([*cases, 'ELSE', within[-2]])} END"
 
 
 def _literal(number: Any) -> str:
@@ -546,7 +551,7 @@ def _between(axis: dict[str, Any], x: str, place: int, within: Sequence[str], va
     return f"(1e0 - {share}) * ({within[place]}) + {share} * ({within[place + 1]})"
 
 
-def _columns_of(released: ReleasedModel, link: Link, scores: list[str], quoted: Any) -> list[tuple[str, str]]:
+def _columns_of(released: ReleasedModel, link: Link, scores: list[str], dialect: str) -> list[tuple[str, str]]:
     """The names of the columns that are added, and their values in SQL."""
 
     def exponential(of: str) -> str:
@@ -563,7 +568,7 @@ def _columns_of(released: ReleasedModel, link: Link, scores: list[str], quoted: 
 
     if not released.domain:
         return [("prediction", exponential(scores[0]) if link.kind == "exponential" else scores[0])]
-    labels = [quoted(label, sign="'") if isinstance(label, str) else str(label) for label in released.domain]
+    labels = [_quoted(dialect, label, "'") if isinstance(label, str) else str(label) for label in released.domain]
     if len(scores) == 1:
         shown = ShownClass.of(released)
         prediction = f"CASE WHEN {scores[0]} > 0 THEN {labels[1]} ELSE {labels[0]} END"
