@@ -130,7 +130,7 @@ STEEP = {"alpha": 50.0, "loss": "huber_hinge", **LABELS}
     ids=lambda estimator: estimator.mechanism,
 )
 def test_rows_that_are_not_clipped_are_caught(estimator, monkeypatch):
-    """The distance is ten times as long; of noisy gradients, that of the centre. The kernel calls nothing that is patched."""
+    """The distance is ten times as long; of noisy gradients, that of the centre. Kernels call nothing that is patched."""
     assert long_rows(estimator).holds
     monkeypatch.setenv("CONFIDE_COMPILED", "0")
     clip = BallBound.clip
