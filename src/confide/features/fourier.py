@@ -44,7 +44,6 @@ from confide.compiled.loading import is_plain
 from confide.compiled.sums import kernel_of_angles
 from confide.erm.group_bounds import GroupBound
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound, RowBound
-from confide.erm.row_sums import scratch
 from confide.errors import (
     InputError,
     ParameterError,
@@ -264,7 +263,7 @@ class FourierMap:
         scale = factor * (_norm(self.n_features) / math.sqrt(self.n_features // 2))
         bits = 53 - _FREQUENCY_BITS - (self.n_inputs - 1).bit_length()
         rows = on_grid(np.clip(rows, -_LARGEST_ENTRY, _LARGEST_ENTRY, out=rows), bits)
-        angles, module = scratch((len(rows), self.n_features // 2), "angles"), kernel_of_angles()
+        angles, module = np.empty((len(rows), self.n_features // 2)), kernel_of_angles()
         if module is not None:
             np.matmul(rows, self.frequencies.T, out=angles)  # without rounding error
             module.turned(angles, scale, mapped, is_plain())
