@@ -25,7 +25,7 @@ from scripts.reading_paths import code_lines
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "confide"
 LIMITS = {
-    "lines of code": (34_939, 27_500),
+    "lines of code": (34_934, 27_500),
     "files": (242, 240),
     "files of fewer than 40 lines": (40, 40),
     "classes": (470, 330),

@@ -23,6 +23,7 @@ from confide.known_words import printable_lines
 if TYPE_CHECKING:
     from confide.data.files import FilePart
     from confide.estimators.linear_model import PrivateLinearModel
+    from confide.models.model import ShownClass
 
 _STANDARD_OUTPUT = "-"
 
@@ -72,14 +73,14 @@ def predict(
     parts = [FilePart(Stamp.of(path), _kinds_of_columns(model, model_file)) for path in files]
     for part in parts:
         part.check()
-    layout, seen = output.layout_of(parts), _Seen()
+    layout, seen = output.layout_of(parts), _Seen(model, shown)
     if taken := {*types, *(["reason"] if on_error == "null" else [])} & set(layout.names):
         raise InputError(f"{files[0]} already has a column named {' or '.join(sorted(taken))}; rename it.")
 
     def tables() -> Iterator[Any]:
         for part in parts:
             for table in output.whole_tables(part, layout):
-                yield _scored(model, part, table, types, interval, on_error, seen)
+                yield _scored(seen, part, table, types, interval, on_error)
             if part.stamp != Stamp.of(part.path):
                 raise FileError(f"{part.path} changed while it was read; run the command again.")
         if not seen.rows:
@@ -90,7 +91,7 @@ def predict(
             output.write_csv(tables(), typer.get_text_stream("stdout", encoding="utf-8"))
         else:
             output.write_tables(tables(), Path(out), overwrite=force)
-    seen.tell(model, on_error)
+    seen.tell(on_error)
     if out == _STANDARD_OUTPUT:
         return
     n_rows = seen.rows - seen.faults.total() * (on_error == "skip")
@@ -123,15 +124,20 @@ def _types_of_columns(model: PrivateLinearModel, domain: tuple[Any, ...], interv
 
 
 class _Seen:
-    """What was seen while rows were predicted: their number, cells outside of the schema, and why rows cannot be read."""
+    """A model, the class that is shown, and what was seen while rows were predicted.
 
-    def __init__(self) -> None:
+    That is the number of rows, cells outside of the schema, and why rows cannot be read.
+    """
+
+    def __init__(self, model: PrivateLinearModel, shown: ShownClass | None) -> None:
+        self.model, self.shown = model, shown
         self.rows, self.outside, self.faults = 0, Counter[str](), Counter[str]()
 
-    def tell(self, model: PrivateLinearModel, on_error: str) -> None:
+    def tell(self, on_error: str) -> None:
         """Say on standard error what whoever uses the predictions should know."""
         from confide.intake.arrays import text_of_cells_outside
 
+        model = self.model
         n_faults, told = self.faults.total(), []
         if model.guarantee_.void is not None:
             told.append(f"this model is NOT PRIVATE. {model.guarantee_.void}")
@@ -145,15 +151,7 @@ class _Seen:
             print(f"warning: {printable_lines(words)}", file=sys.stderr)
 
 
-def _scored(
-    model: PrivateLinearModel,
-    part: FilePart,
-    table: Any,
-    types: dict[str, Any],
-    interval: float | None,
-    on_error: str,
-    seen: _Seen,
-) -> Any:
+def _scored(seen: _Seen, part: FilePart, table: Any, types: dict[str, Any], interval: float | None, on_error: str) -> Any:
     """The rows of a table with their predictions in columns of these types, and with the column `reason` for "null".
 
     Rows that cannot be read are left out for "skip".
@@ -165,15 +163,15 @@ def _scored(
     reasons: list[str | None] = [None] * table.num_rows
     kept, places = table, None
     try:
-        columns = _predictions(model, _as_read(part, table), interval, seen)
+        columns = _predictions(seen, _as_read(part, table), interval)
     except InputError:
         if on_error == "refuse":
             raise
-        reasons = _reasons(model, part, table)
+        reasons = _reasons(seen.model, part, table)
         seen.faults.update(reason for reason in reasons if reason is not None)
         readable = pa.array([reason is None for reason in reasons])
         kept = table.filter(readable)
-        columns = _predictions(model, _as_read(part, kept), interval, seen) if kept.num_rows else [[] for _ in types]
+        columns = _predictions(seen, _as_read(part, kept), interval) if kept.num_rows else [[] for _ in types]
         places = pc.if_else(readable, pc.subtract(pc.cumulative_sum(pc.cast(readable, "int64")), 1), None)
     table = kept if on_error == "skip" else table
     for (name, kind), column in zip(types.items(), columns, strict=True):
@@ -182,11 +180,9 @@ def _scored(
     return table.append_column("reason", pa.array(reasons, pa.string())) if on_error == "null" else table
 
 
-def _predictions(model: PrivateLinearModel, rows: Any, interval: float | None, seen: _Seen) -> list[Any]:
+def _predictions(seen: _Seen, rows: Any, interval: float | None) -> list[Any]:
     """The columns that are added to rows that can be read."""
-    from confide.estimators.linear_model import released_model
-    from confide.models.model import ShownClass
-
+    model, shown = seen.model, seen.shown
     X = rows if model.schema is not None else rows.to_pandas()
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always", SchemaWarning)
@@ -196,8 +192,7 @@ def _predictions(model: PrivateLinearModel, rows: Any, interval: float | None, s
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SchemaWarning)  # it was given for the same rows
         ends = None if interval is None else model.predict_interval(X, interval)
-        if hasattr(model, "classes_"):
-            shown = ShownClass.of(released_model(model))
+        if shown is not None:
             values = model.predict_proba(X) if hasattr(model, "predict_proba") else model.decision_function(X)
             columns.append(shown.of_rows(values))
             ends = None if ends is None else shown.ends_of_rows(ends, values)

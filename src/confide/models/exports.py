@@ -595,6 +595,7 @@ def python_of(released: ReleasedModel, link: Link) -> str:
     model = {
         "intercept": released.scoring.intercept.tolist(),
         "norm": _norm_of(released),
+        "missing": ["", *MISSING_WORDS],
         "blocks": [block | {"values": block["values"].tolist()} for block in table_of_effects(released)],
         "classes": list(released.domain),
         "shown": None if shown is None else shown.position,
