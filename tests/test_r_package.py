@@ -13,17 +13,16 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "r"
-NEEDED = ("reticulate", "testthat")
+NEEDED = ("reticulate", "testthat", "generics", "knitr")
 
 
 def without_r() -> str | None:
     """Why the tests in R cannot run here, or None if they can."""
-    if shutil.which("Rscript") is None:
-        return "R is not installed (apt-get install r-base-core r-cran-reticulate r-cran-testthat)"
     script = "; ".join(f"stopifnot(requireNamespace('{name}', quietly = TRUE))" for name in NEEDED)
-    if subprocess.run(["Rscript", "-e", script], capture_output=True, check=False).returncode:  # noqa: S607 - from the path
-        return "R lacks a package (apt-get install r-cran-reticulate r-cran-testthat)"
-    return None
+    command = ["Rscript", "-e", script]
+    if shutil.which("Rscript") and not subprocess.run(command, capture_output=True, check=False).returncode:
+        return None
+    return f"R or a package is not installed (apt-get install r-base-core {' '.join(f'r-cran-{name}' for name in NEEDED)})"
 
 
 @pytest.mark.slow
@@ -46,6 +45,7 @@ def test_the_tests_of_the_r_package_pass(tmp_path):
         "load_package = 'installed', reporter = 'silent', stop_on_failure = FALSE)); "
         "cat(sprintf('%s: %d failed, %s, %s\\n', found$test, found$failed, found$error, found$skipped)); "
         "source('page.R'); stopifnot(predict(model, people[1:5, ]) > 0); "
+        "knitr::purl('confide/vignettes/confide.Rmd.orig', 'vignette.R', quiet = TRUE); source('vignette.R'); "
         "cat('BAD', sum(found$failed + found$error + found$skipped), 'OF', nrow(found), '\\n')"
     )
     ran = subprocess.run(
@@ -68,6 +68,23 @@ def test_what_the_r_package_exports_has_a_help_page():
     pages = "\n".join(page.read_text(encoding="utf-8") for page in sorted((PACKAGE / "man").glob("*.Rd")))
     assert len(names) >= 8
     assert {name for name in names if f"\\alias{{{name}}}" not in pages} == set()
+
+
+def test_the_outputs_of_the_vignette_belong_to_its_code():
+    """The vignette needs no Python to be built: its outputs stand in it, beside the code of the file it was made from."""
+    names = ("confide.Rmd", "confide.Rmd.orig")
+    made, source = ((PACKAGE / "vignettes" / name).read_text(encoding="utf-8") for name in names)
+    chunks = re.findall(r"```\{r (?!setup)[^}]*\}\n(.*?)```", source, flags=re.DOTALL)
+    shown = [
+        "".join(line for line in chunk.splitlines(keepends=True) if not line.startswith("#>"))
+        for chunk in re.findall(r"```r\n(.*?)```", made, flags=re.DOTALL)
+    ]
+    assert len(chunks) >= 10
+    assert shown == chunks
+    assert made.count("#>") > 60
+    pictures = re.findall(r"!\[[^]]*\]\(([^)]*)\)", made)
+    assert pictures
+    assert all((PACKAGE / "vignettes" / picture).is_file() for picture in pictures)
 
 
 def test_the_r_package_has_the_version_of_the_library():

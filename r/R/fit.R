@@ -17,7 +17,8 @@
 #' @return An object of class confide_model, with methods print(), summary(), coef(), confint(), predict() and plot().
 #' @examples
 #' if (confide_available()) {
-#'   schema <- confide_schema(x = c(-1, 1), group = c("a", "b"), target = list(y = c(negative = 0, positive = 1)))
+#'   schema <- confide_schema(x = c(-1, 1), group = c("a", "b"),
+#'                            target = list(y = c(negative = 0, positive = 1)))
 #'   rows <- data.frame(x = runif(2000, -1, 1), group = sample(c("a", "b"), 2000, replace = TRUE))
 #'   rows$y <- as.integer(rows$x + (rows$group == "a") > 0.5)
 #'   model <- confide_fit(y ~ x + group, rows, epsilon = 2, schema = schema, model = "logistic")
@@ -27,6 +28,8 @@
 confide_fit <- function(formula, data, epsilon = NULL, ledger = NULL, schema = NULL, model = "additive", delta = NULL,
                         rho = NULL, intervals = 0, ...) {
   .refuse_words_of_glm(names(substitute(list(...))))
+  call <- match.call()
+  call[[1]] <- quote(confide_fit)
   confide <- .confide()
   if (!is.character(model) || length(model) != 1 || !model %in% .KINDS) {
     near <- if (is.character(model) && length(model) == 1) paste0(": ", .unknown(model, .KINDS)) else ""
@@ -67,7 +70,7 @@ confide_fit <- function(formula, data, epsilon = NULL, ledger = NULL, schema = N
   rows <- .frame(data, c(names, person, weight))
   if (is.null(data[[described$response]])) stop("data lacks the column ", .unknown(described$response, colnames(data)), ".", call. = FALSE)
   .tell(made$fit(rows, .column(data[[described$response]])))
-  .model(made, formula, described$response)
+  .model(made, formula, described$response, .without_values(call))
 }
 
 # What glm() has under another name, or cannot be had here. Nothing of it is evaluated.
@@ -103,14 +106,16 @@ confide_fit <- function(formula, data, epsilon = NULL, ledger = NULL, schema = N
 
 .columns_of <- function(schema) unlist(.r(schema$column_names))
 
-# The released model as an object of R. It keeps the text of its file, so that saveRDS() and readRDS() keep the model.
-.model <- function(python, formula, response) {
+# The released model as an object of R. It keeps the text of its file, so that saveRDS() and readRDS() keep the model. The
+# environment of a formula may hold the rows, and saveRDS() would write them: it is not kept.
+.model <- function(python, formula, response, call = NULL) {
+  if (!is.null(formula)) environment(formula) <- globalenv()
   path <- tempfile(fileext = ".json")
   on.exit(unlink(path))
   .tell(python$save(path))
   text <- readChar(path, file.info(path)$size, useBytes = TRUE)
   Encoding(text) <- "UTF-8"
-  structure(list(python = python, text = text, formula = formula, response = response), class = "confide_model")
+  structure(list(python = python, text = text, formula = formula, response = response, call = call), class = "confide_model")
 }
 
 .python <- function(object) {

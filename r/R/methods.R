@@ -49,16 +49,17 @@ print.confide_model <- function(x, ...) {
 #'   labels; "link" for scores. The default is "response", and "class" for models without probabilities.
 #' @param columns Names of the columns whose effects are drawn; all if missing.
 #' @param ... Not used: summary(), confint() and vcov() refuse other arguments; for plot() passed to the first call of plot.
-#' @return coef() a named vector, with the units as an attribute; confint() and vcov() a matrix; predict() a vector, or a matrix of
-#'   probabilities for three or more classes; summary() an object that prints; plot() the effects, invisibly.
+#' @return coef() a named vector, whose units summary() shows; confint() and vcov() a matrix; predict() a vector, or a matrix of
+#'   probabilities for three or more classes; summary() an object that prints, and that
+#'   as.data.frame() turns into its table; plot() the effects, invisibly.
 #' @name confide_model
 NULL
 
 #' @rdname confide_model
 #' @export
 coef.confide_model <- function(object, units = NULL, ...) {
-  found <- .coefficients(.python(object), units)$table
-  structure(stats::setNames(found$estimate, found$name), units = stats::setNames(found$unit, found$name))
+  table <- .coefficients(.python(object), units)$table
+  stats::setNames(table$estimate, table$name)
 }
 
 #' @rdname confide_model
@@ -102,7 +103,8 @@ vcov.confide_model <- function(object, units = NULL, target = "regularised", ...
 #'   odds_ratio with its interval. What no part of the budget was kept for is NA.
 #' @examples
 #' if (confide_available()) {
-#'   schema <- confide_schema(x = c(-1, 1), group = c("a", "b"), target = list(y = c(negative = 0, positive = 1)))
+#'   schema <- confide_schema(x = c(-1, 1), group = c("a", "b"),
+#'                            target = list(y = c(negative = 0, positive = 1)))
 #'   rows <- data.frame(x = runif(2000, -1, 1), group = sample(c("a", "b"), 2000, replace = TRUE))
 #'   rows$y <- as.integer(rows$x + (rows$group == "a") > 0.5)
 #'   model <- confide_fit(y ~ x + group, rows, epsilon = 2, schema = schema, model = "logistic")
@@ -120,8 +122,7 @@ confide_contrast <- function(object, column, first, second, level = 0.95, class 
   shown <- data.frame(column = column, first = first, second = second, estimate = .r(found$estimate),
                       std.error = if (is.null(error)) NA_real_ else error, low = ends[1], high = ends[2],
                       stringsAsFactors = FALSE)
-  units <- reticulate::import("confide.estimators.coefficients", convert = FALSE)
-  ratio <- .r(units$ratio_of_scores(python))
+  ratio <- .ratio(python)
   if (nzchar(ratio)) {
     shown[paste0(gsub(" ", "_", ratio), c("", "_low", "_high"))] <- exp(shown[c("estimate", "low", "high")])
   }
@@ -161,8 +162,7 @@ summary.confide_model <- function(object, level = 0.95, units = NULL, target = N
   usual <- if (.has_intervals(python, "_interest")) "unregularised" else "regularised"
   is_asked <- !is.null(target) && target != usual
   table <- if (.has_intervals(python) || is_asked) .summary_table(python, level, units, target) else found$table
-  units_of <- reticulate::import("confide.estimators.coefficients", convert = FALSE)
-  ratio <- .r(units_of$ratio_of_scores(python))
+  ratio <- .ratio(python)
   if (nzchar(ratio)) {
     names <- intersect(c("estimate", "low", "high"), names(table))
     titles <- paste0(gsub(" ", "_", ratio), c(estimate = "", low = "_low", high = "_high")[names])
@@ -174,6 +174,11 @@ summary.confide_model <- function(object, level = 0.95, units = NULL, target = N
                  guarantee = .r(python$guarantee_$statement())), class = "summary.confide_model")
 }
 
+#' @rdname confide_model
+#' @param row.names,optional Not used; as.data.frame() has them.
+#' @export
+as.data.frame.summary.confide_model <- function(x, row.names = NULL, optional = FALSE, ...) x$table
+
 #' @export
 print.summary.confide_model <- function(x, digits = 4, ...) {
   if (!is.null(x$formula)) cat(deparse(x$formula), "\n")
@@ -184,6 +189,7 @@ print.summary.confide_model <- function(x, digits = 4, ...) {
   shown <- table[intersect(names(titles), names(table))]
   numeric <- vapply(shown, is.numeric, logical(1))
   shown[numeric] <- lapply(shown[numeric], function(values) format(round(values, digits), nsmall = digits))
+  if (!is.null(shown$p_value)) shown$p_value <- format.pval(table$p_value, digits = 3, eps = 1e-4)
   names(shown) <- titles[names(shown)]
   rownames(shown) <- make.unique(table$name)
   print(shown, right = TRUE)
@@ -205,7 +211,8 @@ print.summary.confide_model <- function(x, digits = 4, ...) {
     cat("They are for the population's minimiser ", minimiser, ". Sampling errors are themselves estimates under noise.\n",
         sep = "")
   }
-  cat("\n", paste(strwrap(strsplit(x$guarantee, "\n", fixed = TRUE)[[1]], 78), collapse = "\n"), "\n", sep = "")
+  said <- strsplit(x$guarantee, "\n", fixed = TRUE)[[1]]
+  cat("\n", paste(strwrap(said[1], 78), collapse = "\n"), "\nIts assumptions are in $guarantee of this summary.\n", sep = "")
   invisible(x)
 }
 

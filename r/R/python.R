@@ -13,7 +13,9 @@
 #' @return TRUE if the Python library 'confide' can be imported.
 #' @export
 confide_available <- function() {
-  isTRUE(tryCatch(reticulate::py_module_available("confide"), error = function(e) FALSE))
+  # A folder of this name, such as this package's own, counts as a module of Python too.
+  found <- function() reticulate::py_has_attr(reticulate::import("confide", convert = FALSE), "ApproxDP")
+  isTRUE(tryCatch(found(), error = function(e) FALSE))
 }
 
 # Errors of Python as errors of R: the message alone, without a traceback.
@@ -150,7 +152,7 @@ confide_budget <- function(epsilon = NULL, delta = NULL, rho = NULL) {
 # Parameters for Python: whole numbers as integers, since R writes 2 for 2.0.
 .whole <- function(parameters) {
   lapply(parameters, function(value) {
-    is_whole <- is.double(value) && length(value) == 1 && is.finite(value) && value == round(value) && abs(value) < 1e9
+    is_whole <- is.double(value) && all(is.finite(value) & value == round(value) & abs(value) < 1e9)
     if (is_whole) as.integer(value) else value
   })
 }

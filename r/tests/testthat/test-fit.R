@@ -4,7 +4,7 @@ test_that("a formula chooses columns, and the ledger is charged", {
   model <- confide_fit(buys ~ age + sex, rows_of(), epsilon = 3, schema = schema_of(), model = "logistic", ledger = ledger)
   expect_s3_class(model, "confide_model")
   expect_named(coef(model), c("age", "sex: m", "(Intercept)"))
-  expect_equal(attr(coef(model), "units")[["age"]], "per 1")
+  expect_equal(as.data.frame(summary(model))$unit[1], "per 1")
   charged <- summary(ledger)
   expect_equal(charged$epsilon, 3)
   expect_equal(charged$purpose, "LogisticRegression.fit")

@@ -10,7 +10,9 @@ test_that("intervals and summaries", {
   found <- summary(model)
   expect_true(all(c("sampling_error", "privacy_error", "unit") %in% names(found$table)))
   expect_output(print(found), "Privacy Err.")
-  expect_output(print(found), "It holds if")
+  expect_output(print(found), "This model was released under approximate differential privacy")
+  expect_match(found$guarantee, "It holds if")
+  expect_output(print(found), "<1e-04")
   expect_output(print(model), "buys ~ age")
   expect_output(print(found), "minimiser with the same ridge")
   expect_error(confint(model, target = "true"), "target must be")
@@ -107,7 +109,8 @@ test_that("units of a schema stand beside coefficients", {
   schema <- confide_schema(age = list(low = 18, high = 90, unit = "years"), sex = c("f", "m"),
                            target = list(buys = c(negative = "no", positive = "yes")))
   model <- confide_fit(buys ~ age, rows_of(), epsilon = 5, schema = schema, model = "logistic")
-  expect_equal(attr(coef(model), "units")[["age"]], "per 1 years")
+  expect_null(attributes(coef(model))$units)
+  expect_equal(as.data.frame(summary(model))$unit[1], "per 1 years")
 })
 
 test_that("names that were probably meant are named", {
@@ -122,4 +125,81 @@ test_that("names that were probably meant are named", {
   model <- model_of(epsilon = 9, delta = 1e-6, model = "logistic", intervals = 0.3)
   expect_error(confint(model, parm = "Age"), '(did you mean "age"?)', fixed = TRUE)
   expect_error(plot(model, columns = "Sex"), '(did you mean "sex"?)', fixed = TRUE)
+})
+
+test_that("broom's tables are those of the summary", {
+  skip_without_confide()
+  skip_if_not_installed("generics")
+  model <- model_of(epsilon = 5, delta = 1e-8, model = "logistic", intervals = "auto")
+  shown <- as.data.frame(summary(model))
+  tidied <- generics::tidy(model, conf.int = TRUE, conf.level = 0.9)
+  expect_equal(tidied$term, names(coef(model)))
+  expect_equal(tidied$std.error, shown$total_error)
+  expect_equal(tidied$statistic, tidied$estimate / tidied$std.error)
+  expect_equal(unname(as.matrix(tidied[c("conf.low", "conf.high")])), unname(confint(model, level = 0.9)))
+  odds <- generics::tidy(model, exponentiate = TRUE)
+  expect_equal(odds$estimate[1], exp(coef(model)[["age"]]))
+  expect_equal(odds$std.error, tidied$std.error)
+  plain <- model_of(epsilon = 5, model = "logistic")
+  expect_named(generics::tidy(plain), c("term", "unit", "estimate"))
+  expect_error(generics::tidy(plain, conf.int = TRUE), "give intervals = ")
+  expect_error(generics::tidy(model_of(epsilon = 9, model = "svm"), exponentiate = TRUE), "log-odds")
+})
+
+test_that("a glance says what the model cost, and rows that are not public stay so", {
+  skip_without_confide()
+  skip_if_not_installed("generics")
+  one <- generics::glance(model_of(epsilon = 5, delta = 1e-8, model = "logistic", intervals = "auto"))
+  expect_equal(one$epsilon, 5)
+  expect_equal(one$delta, 1e-8)
+  expect_equal(one$nobs, 3000)
+  expect_true(is.na(one$rho))
+  expect_false(one$void)
+  open <- confide_fit(buys ~ age, rows_of(), epsilon = 5, schema = schema_of(), model = "logistic",
+                      neighbours = "add-or-remove-one", n_rows_bounds = c(2000, 4000))
+  expect_true(is.na(nobs(open)))
+  expect_equal(nobs(model_of(epsilon = 5, model = "logistic")), 3000)
+})
+
+test_that("new rows are given their predictions, and the rows of the fit are not kept", {
+  skip_without_confide()
+  skip_if_not_installed("generics")
+  model <- model_of(epsilon = 5, model = "logistic")
+  fresh <- rows_of(40, 7)
+  added <- generics::augment(model, newdata = fresh)
+  expect_equal(added$.fitted, predict(model, fresh))
+  expect_equal(added$age, fresh$age)
+  expect_equal(generics::augment(model, newdata = fresh, type = "class")$.fitted, predict(model, fresh, type = "class"))
+  expect_error(generics::augment(model), "keeps none of the rows")
+})
+
+test_that("a model is fitted again with other arguments", {
+  skip_without_confide()
+  rows <- rows_of()
+  schema <- schema_of()
+  ledger <- confide_ledger(epsilon = 9)
+  model <- confide_fit(buys ~ age + sex, rows, epsilon = 2, ledger = ledger, schema = schema, model = "logistic")
+  expect_equal(formula(model), buys ~ age + sex, ignore_formula_env = TRUE)
+  smaller <- update(model, . ~ . - sex, epsilon = 3)
+  expect_named(coef(smaller), c("age", "(Intercept)"))
+  expect_equal(summary(ledger)$epsilon, c(2, 3))
+  expect_error(formula(confide_fit(schema, rows, epsilon = 9, model = "logistic")), "has no formula")
+})
+
+test_that("a saved model holds none of the rows, wherever it was fitted", {
+  skip_without_confide()
+  secret <- 54.123456789
+  inside <- function(rows) confide_fit(buys ~ age, rows, epsilon = 9, schema = schema_of(), model = "logistic")
+  rows <- rows_of()
+  rows$age[1:50] <- secret
+  written <- list(
+    do.call(confide_fit, list(buys ~ age, rows, epsilon = 9, schema = schema_of(), model = "logistic")),
+    inside(rows)
+  )
+  for (model in written) {
+    held <- serialize(model, NULL, ascii = TRUE)
+    expect_lt(length(held), 40000)
+    expect_false(grepl("54.12345678", rawToChar(held), fixed = TRUE))
+  }
+  expect_error(update(written[[1]], epsilon = 8), "not kept")
 })
