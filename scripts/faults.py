@@ -197,7 +197,7 @@ def studies(folder: Path, number: int) -> str:
 
 
 def _releases() -> tuple[Callable[[confide.Ledger], object], ...]:
-    """A fit, an evaluation, a description, bounds, atoms and a search of the same rows."""
+    """A fit, an evaluation, a description, bounds and a search of the same rows."""
     draws = np.random.default_rng(1)
     rows = pd.DataFrame({"age": draws.uniform(20, 80, 300)})
     ill, age = np.where(rows["age"] > 50, "yes", "no"), {"age": {"low": 18, "high": 90}}
@@ -208,7 +208,6 @@ def _releases() -> tuple[Callable[[confide.Ledger], object], ...]:
         lambda ledger: confide.evaluate(model, rows, ill, budget=_EPSILON, ledger=ledger, n_bins=2, allow_hidden=True),
         lambda ledger: confide.describe(rows, confide.Schema(age), budget=_EPSILON, ledger=ledger),
         lambda ledger: confide.private_bounds(rows, {"age": (0, 200)}, budget=_EPSILON, ledger=ledger),
-        lambda ledger: confide.private_atoms(rows, confide.Schema(age), ["age"], budget=_EPSILON, ledger=ledger),
         lambda ledger: confide.PrivateSearchCV(
             confide.LogisticRegression(schema=schema), {"alpha": [0.1, 1.0]}, budget=_EPSILON, ledger=ledger
         ).fit(rows, ill),

@@ -38,7 +38,6 @@ GROUPS = {
             "family",
             "intervals_from_parts",
             "load",
-            "private_atoms",
             "private_bounds",
             "progress",
         ],

@@ -134,7 +134,6 @@ HOLDING = {
     },
     "confide.inference.rates": {"NoisyTable.of"},
     "confide.estimators.private_bounds": {"private_bounds", "_released", "_released.<listcomp>.<dictcomp>"},
-    "confide.estimators.private_atoms": {"private_atoms", "_counts", "_found"},
     # No outcome is refused: tests/features/test_atoms.py.
     "confide.features.atoms": {"cells_of", "n_cells", "atoms_of", "_background"},
     "confide.estimators.description": {"describe", "_sums", "_cells"},
@@ -252,7 +251,6 @@ SCHEMA = Schema(
 SCHEMA_OF_COLUMNS = Schema(SCHEMA.columns)
 GAINS = pd.concat([FRAME.assign(g=np.where(np.arange(300) % 4, np.arange(300) % 90, 7), y=LABELS)] * 3)
 WITH_GAINS = Schema({"g": {"low": 0, "high": 90, "scale": "log"}, "c": {"categories": ["u", "v"]}}, SCHEMA.target)
-WITH_LOG = Schema(columns={"a": {"low": -3, "high": 3, "scale": "log"}})
 RICH = ApproxDP(50.0, 1e-6)
 
 
@@ -343,8 +341,6 @@ def entries(folder):
             described, open_rows(path, SCHEMA), other=curved, budget=2.0, ledger=ledger
         ),
         "bounds": lambda ledger: confide.private_bounds(FRAME, {"a": (-1, 1)}, budget=1.0, ledger=ledger),
-        "atoms": lambda ledger: confide.private_atoms(FRAME, WITH_LOG, budget=1.0, ledger=ledger),
-        "atoms of a file": lambda ledger: confide.private_atoms(path, WITH_LOG, budget=1.0, ledger=ledger),
         "description": lambda ledger: confide.describe(FRAME, SCHEMA_OF_COLUMNS, budget=1.0, ledger=ledger),
         "description of a file": lambda ledger: confide.describe(path, SCHEMA, budget=1.0, ledger=ledger),
         "levels": levels_of(FRAME),

@@ -157,7 +157,7 @@ NOT_PROVEN = {
         "accounting.ledger.Ledger.remaining",
         "accounting.ledger.Ledger.entries",
         "accounting.records.current_user",
-        "accounting.ledger.spending_of",
+        "accounting.batches.spending_of",
     ),
 }
 """What no page proves, by the reason."""

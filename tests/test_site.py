@@ -20,7 +20,7 @@ import confide
 from confide.features.columns import CategoryColumn, NumberColumn
 from confide.features.fourier import RandomFeatures
 from confide.features.schema import Interaction, Target
-from confide.studies.study import BudgetOfStudy, Data, EvaluationOfStudy, LedgerOfStudy, Naming, Outputs, Study
+from confide.studies.study import BudgetOfStudy, Data, EvaluationOfStudy, LedgerOfStudy, Naming, Outputs, Schedule, Study
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -116,6 +116,7 @@ TABLES_OF_A_STUDY = {
     "budget": BudgetOfStudy,
     "ledger": LedgerOfStudy,
     "evaluation": EvaluationOfStudy,
+    "schedule": Schedule,
     "outputs": Outputs,
 }
 

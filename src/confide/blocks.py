@@ -135,11 +135,13 @@ def _coefficients(block: Block) -> str:
 
 def _rates(block: Block) -> str:
     """Names and numbers; with a title, and in a table of a command, also the headings."""
+    of_words = {place: " class=word" for place, head in enumerate(block.heads) if head in block.words}
     rows = "".join(
-        f'<tr><th scope="row">{escape(name)}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in cells)}</tr>'
+        f'<tr><th scope="row">{escape(name)}</th>'
+        f"{''.join(f'<td{of_words.get(place, str())}>{escape(cell)}</td>' for place, cell in enumerate(cells, 1))}</tr>"
         for name, *cells in block.lines
     )
-    head = "".join(f'<th scope="col">{escape(head_of_column)}</th>' for head_of_column in block.heads)
+    head = "".join(f'<th scope="col"{of_words.get(place, "")}>{escape(each)}</th>' for place, each in enumerate(block.heads))
     caption = f"<caption>{escape(block.title)}</caption>" if block.title else ""
     above = f"<thead><tr>{head}</tr></thead>" if block.title or block.kind == "table" else ""
     return f"<table>{caption}{above}<tbody>{rows}</tbody></table>"

@@ -110,7 +110,7 @@ class Circumstances:
     def from_dict(cls, value: dict[str, Any]) -> Circumstances:
         """Read the form written by `to_dict`; values of other kinds are refused where files are read."""
         read: dict[str, Any] = dict(value) | {"n_rows": tuple(map(int, value["n_rows"]))}
-        read["learned_steps"] = tuple(map(str, value.get("learned_steps", ())))
+        read["learned_steps"] = tuple(map(str, value["learned_steps"]))
         for name, kind, budget in (("ledger", NamedLedger, "limit"), ("search", Search, "budget_of_try")):
             if read[name] is not None:
                 read[name] = kind(**(read[name] | {budget: budget_from_dict(read[name][budget])}))
@@ -238,7 +238,7 @@ class Guarantee(Shown):
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Guarantee:
-        """Read the form written by `to_dict`, or by that of an earlier version.
+        """Read the form written by `to_dict`.
 
         Parameters
         ----------
@@ -256,22 +256,17 @@ class Guarantee(Shown):
             If another version of confide wrote it.
         """
         known = {field.name for field in fields(cls)} | {"version"}
-        later = {"max_rows_per_person", "circumstances"}
-        if (
-            not is_mapping(value)
-            or value.get("version") not in range(1, STATEMENT_VERSION + 1)
-            or not known - later <= set(value) <= known
-        ):
+        if not is_mapping(value) or value.get("version") != STATEMENT_VERSION or set(value) != known:
             raise ParameterError("the guarantee was written by another version of confide, which this version cannot read.")
         try:
-            circumstances = value.get("circumstances")
+            circumstances = value["circumstances"]
             return cls(
                 budget=budget_from_dict(value["budget"]),
                 neighbours=Neighbours.parse(value["neighbours"]),
                 mechanism=str(value["mechanism"]),
                 assumptions=tuple(map(str, value["assumptions"])),
                 void=None if value["void"] is None else str(value["void"]),
-                max_rows_per_person=int(value.get("max_rows_per_person", 1)),
+                max_rows_per_person=int(value["max_rows_per_person"]),
                 circumstances=None if circumstances is None else Circumstances.from_dict(circumstances),
             )
         except (AttributeError, LookupError, OverflowError, TypeError, ValueError):

@@ -19,7 +19,6 @@ import pytest
 import confide
 from confide import Ledger, LogisticRegression
 from confide.accounting.attempts import Attempts
-from confide.accounting.records import Record
 from confide.erm.row_bounds import BallBound
 from confide.errors import LedgerError
 from confide.estimators.parties import take_part
@@ -99,9 +98,6 @@ SCHEMA = confide.Schema(
 )
 
 
-LONG_TAIL = confide.Schema(columns={"age": {"low": 0, "high": 100, "scale": "log"}})
-
-
 @functools.cache
 def table():
     draws = np.random.default_rng(0)
@@ -129,10 +125,6 @@ def described(ledger, **other):
 def bounded(ledger, **other):
     options = {"budget": 0.5, "ledger": ledger, "quantiles": (0.1, 0.9), **other}
     return confide.private_bounds(table(), {"age": (0, 200)}, **options)
-
-
-def atoms_found(ledger, **other):
-    return confide.private_atoms(table(), **{"schema": LONG_TAIL, "budget": 0.5, "ledger": ledger, **other})
 
 
 def searched(ledger, **other):
@@ -164,7 +156,6 @@ OTHERS = [
     (rated_by_group, {"groups": None}),
     (described, {"columns": ["sex", "age"]}),
     (bounded, {"quantiles": (0.05, 0.9)}),
-    (atoms_found, {"schema": confide.Schema(columns={"age": {"low": 0, "high": 99, "scale": "log"}})}),
     (searched, {"method": "exponential"}),
     (of_parts, {"n_parts": 6}),
 ]
@@ -592,22 +583,6 @@ def test_a_charge_by_hand_or_from_a_seed_cannot_be_finished(path):
     with pytest.warns(confide.PrivacyWarning):
         fitted(ledger, random_state=0)
     assert ledger.unfinished() == []
-
-
-def test_an_older_ledger_has_no_intents():
-    """It is charged as its version did, so that it can still be read by it, and reads no mark."""
-    ledger = Ledger(limit=1.0)
-    first = ledger._records._records[0]
-    ledger._records._records[0] = Record.after(None, first.text.replace('"format":3', '"format":2'))
-    ledger._last = None
-    assert (ledger.verify(), ledger.keeps_intents) == (0, False)
-    fitted(ledger)
-    texts = [record.text for record in ledger._records._records]
-    assert len(texts) == 2
-    assert "intent" not in texts[1]
-    assert "mark_on" not in texts[1]
-    with pytest.raises(LedgerError, match="older version of confide"):
-        ledger.charge(0.25, details={"intent": "ab"})
 
 
 def test_a_ledger_that_finishes_stays_one_when_it_is_pickled(path):

@@ -27,7 +27,6 @@ from confide.accounting import file_storage
 from confide.accounting.ledger import Ledger
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
-from confide.privacy.events import Event
 
 # A forked child that exits is no test of its own; numpy's threads are idle.
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
@@ -407,7 +406,8 @@ def test_records_with_a_right_hash_and_a_wrong_content_are_refused(charged, chan
 @pytest.mark.parametrize(
     "change",
     [
-        lambda facts: facts | {"format": 4},
+        *(lambda facts, form=form: facts | {"format": form} for form in (1, 2, 4, 3.0)),
+        lambda facts: {name: fact for name, fact in facts.items() if name != "max_rows_per_person"},
         lambda facts: facts | {"limit": {"kind": "pure"}},
         *(lambda facts, rows=rows: facts | {"max_rows_per_person": rows} for rows in (None, 0, True, 2.0, "2")),
     ],
@@ -420,38 +420,7 @@ def test_a_header_with_a_right_hash_and_a_wrong_content_is_refused(path, change)
         Ledger(path)
 
 
-# Details and notes, and ledgers of the first format, which have none
-
-
-def of_first_format(path):
-    """A file as versions wrote it whose charges had no details."""
-    Ledger(path, limit=2.0)
-    rewritten(path, lambda facts: facts | {"format": 1})
-    statements(path, "PRAGMA user_version = 1")
-    return path
-
-
-def test_a_ledger_of_the_first_format_is_charged_in_that_format(path):
-    """What is written is what the older version would have written, so that it can still read it."""
-    ledger = Ledger(of_first_format(path))
-    assert not ledger.keeps_details
-    ledger.charge(0.5, purpose="fit")
-    for refused in (lambda: ledger.charge(0.5, details={"user": "Ana"}), lambda: ledger.note(1, {"user": "Ana"})):
-        with pytest.raises(LedgerError, match="older version of confide"):
-            refused()
-    assert Ledger(path).spent() == PureDP(0.5)
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        texts = [text for (text,) in connection.execute("SELECT text FROM records ORDER BY number")]
-    assert [json.loads(text).get("format") for text in texts] == [1, None]
-    assert set(json.loads(texts[1])) == {"accounting", "events", "number", "purpose", "time"}
-
-
-def test_details_are_refused_in_a_file_of_the_first_format(path):
-    """Nobody but this version writes them, and not there."""
-    Ledger(of_first_format(path)).charge(0.5)
-    rewritten(path, lambda facts: facts | {"details": {"user": "Ana"}})
-    with pytest.raises(LedgerError, match="cannot be understood"):
-        Ledger(path)
+# Details, notes and sub-limits
 
 
 @pytest.mark.parametrize(
@@ -469,6 +438,27 @@ def test_details_are_refused_in_a_file_of_the_first_format(path):
 def test_a_note_with_a_right_hash_and_a_wrong_content_is_refused(charged, change):
     """No note on a charge that is not there, and nothing beside its own fields: no charge can pass for a note."""
     Ledger(charged).note(3, {"sha256": "ab"})
+    assert Ledger(charged).spent() == ApproxDP(1.75, 1e-7)
+    rewritten(charged, change)
+    with pytest.raises(LedgerError, match="cannot be understood"):
+        Ledger(charged)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda facts: facts | {"amount": 0.0},
+        lambda facts: facts | {"amount": "1.0"},
+        lambda facts: facts | {"per_year": 1},
+        lambda facts: facts | {"colour": "red"},
+        lambda facts: facts | {"sublimit_on": 3},
+        lambda facts: {name: fact for name, fact in facts.items() if name != "per_year"},
+        lambda facts: facts | {"events": []},
+    ],
+)
+def test_a_sublimit_with_a_right_hash_and_a_wrong_content_is_refused(charged, change):
+    """Nor does anything pass for one that has other fields beside its own."""
+    Ledger(charged).sublimit("study", 1.0, per_year=True)
     assert Ledger(charged).spent() == ApproxDP(1.75, 1e-7)
     rewritten(charged, change)
     with pytest.raises(LedgerError, match="cannot be understood"):
@@ -503,56 +493,6 @@ def test_a_charge_that_calls_itself_a_note_is_refused(charged):
     rewritten(charged, lambda facts: facts | {"note_on": 1})
     with pytest.raises(LedgerError, match="cannot be understood"):
         Ledger(charged)
-
-
-# Ledgers that do not state for which persons they are
-
-
-TIME = "2026-01-01T00:00:00+00:00"
-
-
-def older(path, rows, limit=2.0):
-    """A file as versions wrote it that did not state the persons, with charges of 0.25 that protect so many rows each."""
-    Ledger(path, limit=limit)
-    rewritten(path, lambda facts: {name: fact for name, fact in facts.items() if name != "max_rows_per_person"})
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        (text, previous) = connection.execute("SELECT text, hash FROM records").fetchone()
-        assert "max_rows_per_person" not in text
-        for number, k in enumerate(rows, start=1):
-            event = {"budget": {"epsilon": 0.25, "kind": "pure"}, "curve": None, "rows_per_person": k}
-            facts = {"accounting": "sum", "events": [event], "number": number, "purpose": "", "time": TIME}
-            text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
-            previous = hashlib.sha256(f"{previous}\n{text}".encode()).hexdigest()
-            connection.execute("INSERT INTO records VALUES (?, ?, ?)", (number, text, previous))
-            connection.execute("UPDATE tip SET number = ?, hash = ?", (number, previous))
-        connection.commit()
-
-
-@pytest.mark.parametrize(("rows", "persons"), [((), 1), ((1,), 1), ((5, 5), 5), ((5, 7), 5), ((5, 1), 1), ((1, 5), 1)])
-def test_an_older_ledger_is_for_the_persons_that_all_its_charges_protect(path, rows, persons):
-    """It opens and verifies, and what it counts is true of such persons."""
-    older(path, rows)
-    ledger = Ledger(path)
-    assert ledger.max_rows_per_person == Ledger(path, limit=2.0, max_rows_per_person=persons).max_rows_per_person == persons
-    assert ledger.verify(ledger.head) == len(rows)
-    assert ledger.spent() == PureDP.of_sum(0.25 * len(rows))
-    with pytest.raises(LedgerError, match=f"is for max_rows_per_person={persons}, not {persons + 1}"):
-        Ledger(path, max_rows_per_person=persons + 1)
-    ledger.charge(0.25)
-    assert Ledger(path).entries()["rows_per_person"].tolist() == [*rows, persons]
-
-
-def test_the_first_charge_of_an_older_ledger_fixes_its_persons(path):
-    """For those who had it open too: their charges for fewer rows are refused."""
-    older(path, ())
-    first, second = Ledger(path), Ledger(path)
-    first.charge(Event(PureDP(0.25), None, 5))
-    for charge in (0.25, Event(PureDP(0.25), None, 4)):
-        with pytest.raises(LedgerError, match="max_rows_per_person=5"):
-            second.charge(charge)
-    second.charge(0.25)
-    assert Ledger(path).max_rows_per_person == 5
-    assert second.entries()["rows_per_person"].tolist() == [5, 5]
 
 
 def test_the_persons_are_part_of_the_file(path):

@@ -8,7 +8,6 @@ import math
 import multiprocessing
 import pickle
 import threading
-from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -804,17 +803,6 @@ def test_a_charge_holds_the_records_for_writing(monkeypatch):
     assert True not in asked
 
 
-def test_an_older_ledger_that_states_no_cap_counts_single_rows():
-    """Its cap is 1, and it takes charges for such rows."""
-    ledger = Ledger(limit=9.0, max_rows_per_person=3)
-    assert ledger.max_rows_per_person == 3
-    ledger._header = replace(ledger._header, max_rows_per_person=None)
-    assert ledger.max_rows_per_person == 1
-    ledger.charge(0.5)
-    assert (ledger.max_rows_per_person, ledger.spent()) == (1, PureDP(0.5))
-    assert Ledger(limit=1.0).max_rows_per_person == 1
-
-
 @pytest.mark.parametrize(
     ("others", "words"),
     [
@@ -832,16 +820,6 @@ def test_what_a_ledger_was_made_for_is_fixed_once(tmp_path, others, words):
     assert Ledger(path, **made).limit == made["limit"]
     with pytest.raises(LedgerError, match=words):
         Ledger(path, **others)
-
-
-def test_the_rows_of_a_person_are_the_fewest_that_a_charge_of_an_older_ledger_protects():
-    """It states none itself."""
-    ledger = Ledger(limit=9.0, max_rows_per_person=2)
-    ledger.charge(Event(PureDP(0.5), None, 5))
-    ledger.charge(Event(PureDP(0.5), None, 3))
-    assert len(ledger.entries()) == 2
-    ledger._header = replace(ledger._header, max_rows_per_person=None)
-    assert ledger.max_rows_per_person == 3
 
 
 def test_a_batch_of_nothing_is_refused():
@@ -902,3 +880,118 @@ def test_a_record_that_cannot_be_understood_after_it_was_written_is_not_called_u
     with pytest.raises(LedgerError, match="What its records charge stays charged") as refused:
         ledger.charge(0.25)
     assert "Nothing was" not in str(refused.value)
+
+
+# Sub-limits: what charges of one purpose may cost together
+
+
+def test_charges_of_a_purpose_stay_within_its_sublimit(new_ledger):
+    """Also those whose purpose goes on after it; other purposes count under the limit alone."""
+    ledger = new_ledger(limit=4.0)
+    ledger.sublimit("Waiting times", 1.0)
+    ledger.charge(0.75, purpose="Waiting times, release 1 [study ab]")
+    for purpose in (
+        "Waiting times",
+        "Waiting times, release 2",
+        "Waiting times: a",
+        "Waiting times [x",
+        "Waiting times (b)",
+    ):
+        with pytest.raises(BudgetExceeded, match=r'the purpose "Waiting times" has epsilon 0.25 left of epsilon 1\.'):
+            ledger.charge(0.5, purpose=purpose)
+        with pytest.raises(BudgetExceeded):
+            ledger.check([0.25, 0.25], purpose)
+    ledger.check([0.25], "Waiting times")
+    ledger.check([0.5], "Waiting timesheets")
+    assert ledger.spent() == PureDP(0.75)
+    ledger.charge(0.25, purpose="Waiting times, release 2")
+    ledger.charge(2.0, purpose="Waiting timesheets")
+    ledger.charge(0.5, purpose="about Waiting times")
+    assert ledger.sublimits().values.tolist() == [["Waiting times", False, 1.0, 1.0, 0.0]]
+    with pytest.raises(BudgetExceeded, match=r"the ledger has epsilon 0\.5 left"):
+        ledger.charge(0.75, purpose="anything")
+
+
+def test_a_sublimit_replaces_the_one_before_and_reserves_nothing(new_ledger):
+    """Below what is spent nothing is left; the limit of the ledger stays as it is."""
+    ledger = new_ledger(limit=2.0)
+    ledger.sublimit("a", 2.0)
+    ledger.charge(1.5, purpose="a")
+    ledger.sublimit("a", 0.5)
+    assert ledger.sublimits()["remaining"].tolist() == [0.0]
+    with pytest.raises(BudgetExceeded, match='the purpose "a"'):
+        ledger.charge(0.25, purpose="a")
+    ledger.sublimit("a", 1.75)
+    ledger.charge(0.25, purpose="a")
+    assert ledger.remaining() == PureDP(0.25)
+    assert (ledger.verify(), len(ledger.entries())) == (2, 2)
+
+
+def test_a_sublimit_of_each_year_begins_anew(new_ledger):
+    """By the time of the charge, in UTC."""
+    ledger = new_ledger(limit=4.0)
+    ledger.sublimit("a", 1.0, per_year=True)
+    ledger.dated_like = "2026-12-31T23:59:59+00:00"
+    ledger.charge(1.0, purpose="a")
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(0.25, purpose="a")
+    ledger.dated_like = "2027-01-01T00:00:00+00:00"
+    ledger.charge(0.75, purpose="a")
+    with pytest.raises(BudgetExceeded, match=r"0\.25 left of epsilon 1"):
+        ledger.charge(0.5, purpose="a")
+    assert ledger.spent() == PureDP(1.75)
+
+
+@pytest.mark.parametrize(
+    ("limit", "accounting", "charge"),
+    [(ZCDP(1.0), "auto", ZCDP(0.25)), (ApproxDP(4.0, 1e-5), "sum", ApproxDP(0.25, 1e-7))],
+)
+def test_a_sublimit_is_in_the_currency_of_the_limit(limit, accounting, charge):
+    """With its delta."""
+    ledger = Ledger(limit=limit, accounting=accounting)
+    ledger.sublimit("a", 0.5)
+    ledger.charge(charge, purpose="a")
+    ledger.charge(charge, purpose="a")
+    with pytest.raises(BudgetExceeded, match='the purpose "a"'):
+        ledger.charge(charge, purpose="a")
+    ledger.charge(charge, purpose="b")
+
+
+def test_under_renyi_accounting_a_sublimit_counts_as_a_limit_does():
+    """As many releases fit as in a ledger with that limit."""
+
+    def fit_in(ledger, purpose):
+        for count in range(1000):
+            try:
+                ledger.charge(ZCDP(0.001), purpose=purpose)
+            except BudgetExceeded:
+                return count
+        return None
+
+    ledger = Ledger(limit=ApproxDP(4.0, 1e-5), accounting="renyi")
+    ledger.sublimit("a", 1.0)
+    count = fit_in(ledger, "a")
+    assert count == fit_in(Ledger(limit=ApproxDP(1.0, 1e-5), accounting="renyi"), "a")
+    assert count > 10
+
+
+@pytest.mark.parametrize(
+    ("purpose", "amount"),
+    [("", 1.0), ("  ", 1.0), ("a", 0.0), ("a", -1.0), ("a", 4.5), ("a", math.nan), ("a" * 20_000, 1.0)],
+)
+def test_a_sublimit_that_means_nothing_is_refused(new_ledger, purpose, amount):
+    ledger = new_ledger(limit=4.0)
+    with pytest.raises(ParameterError):
+        ledger.sublimit(purpose, amount)
+    assert len(ledger.sublimits()) == 0
+    assert ledger.verify() == 0
+
+
+def test_sublimits_are_seen_by_all_who_share_the_ledger(tmp_path):
+    """Also by an object that was opened before."""
+    first = Ledger(tmp_path / "study.db", limit=4.0)
+    Ledger(tmp_path / "study.db").sublimit("a", 1.0)
+    with pytest.raises(BudgetExceeded, match='the purpose "a"'):
+        first.charge(2.0, purpose="a")
+    assert "Sub-limits" in str(first)
+    assert pickle.loads(pickle.dumps(first)).sublimits()["limit"].tolist() == [1.0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from confide import ZCDP, ApproxDP, Ledger
-from confide.accounting.ledger import spending_of
+from confide.accounting.batches import spending_of
 
 
 def test_spending_adds_up_as_the_ledger_does():

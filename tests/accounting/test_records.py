@@ -67,12 +67,9 @@ def test_notes_and_marks_are_told_from_charges_by_a_field_that_no_charge_has():
     ]
 
 
-@pytest.mark.parametrize("rows", [3, None])
-def test_headers_read_what_they_write(rows):
-    """An older header that states no unit of protection stays one without it."""
-    header = Header(HEADER.identity, HEADER.limit, HEADER.neighbours, HEADER.accounting, rows)
+def test_headers_read_what_they_write():
+    header = Header(HEADER.identity, HEADER.limit, HEADER.neighbours, HEADER.accounting, 3)
     assert Header.from_text(header.text) == header
-    assert ("max_rows_per_person" in header.text) == (rows is not None)
 
 
 def chain(n):

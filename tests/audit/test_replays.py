@@ -99,7 +99,6 @@ def test_descriptions_evaluations_and_bounds_hold():
     releases = {
         "describe": lambda frame: confide.describe(frame, SCHEMA, budget=1.0).to_dict(),
         "evaluate": lambda frame: confide.evaluate(model, frame, frame["y"], budget=1.0, allow_hidden=True).counts,
-        "atoms": lambda frame: confide.private_atoms(frame, SCHEMA, ["a"], budget=1.0).counts,
         "bounds": lambda frame: confide.private_bounds(frame, {"a": (-100.0, 100.0)}, budget=1.0).chosen,
     }
     for release in releases.values():

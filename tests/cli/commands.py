@@ -34,7 +34,6 @@ COMMANDS = [
     "verify",
     "family",
     "run",
-    "atoms",
     "bounds",
     "describe",
     "audit",

@@ -18,7 +18,7 @@ NAMES_OF_PYTHON = re.compile(
 )
 """What nobody types on the command line. Names in double quotes are columns."""
 _NAMES_OF_THINGS = re.compile(
-    r"OpenDP|NumPy|SciPy|DuckDB|PostgreSQL|GridSearchCV|Matplotlib|random_features|\bNA\b|\bNaN\b|PGPASSWORD"
+    r"OpenDP|NumPy|SciPy|DuckDB|PostgreSQL|GridSearchCV|Matplotlib|random_features|budget_per_year|\bNA\b|\bNaN\b|PGPASSWORD"
 )
 """Programs, keys of a schema, and what cells hold."""
 

@@ -321,15 +321,6 @@ def test_details_are_there_before_the_release(monkeypatch):
     assert (entry["purpose"], entry["model"], entry["sha256"]) == ("income by age", "model.json", None)
 
 
-def test_an_older_ledger_keeps_the_release_in_its_purpose(monkeypatch):
-    """It has no details."""
-    for newer in ("keeps_details", "keeps_intents"):
-        monkeypatch.setattr(f"confide.accounting.ledger.Ledger.{newer}", False)
-    run(*FIT, "--purpose", "income by age")
-    (entry,) = confide.Ledger("study.db").entries().to_dict("records")
-    assert (entry["purpose"], entry["user"]) == ("income by age (AdditiveClassifier.fit)", None)
-
-
 def test_a_checksum_that_cannot_be_noted_changes_neither_charge_nor_model(monkeypatch):
     """It is said on standard error."""
 

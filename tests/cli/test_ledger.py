@@ -39,7 +39,7 @@ def fit(*options, code=0):
 
 
 @pytest.mark.parametrize(
-    "command", [("ledger",), ("ledger", "init"), ("ledger", "show"), ("ledger", "verify"), ("ledger", "charge")]
+    "command", [("ledger",), *(("ledger", name) for name in ("init", "show", "verify", "charge", "sublimit", "page"))]
 )
 def test_each_command_has_help_with_an_example(command):
     """The help fits 80 columns."""
@@ -53,6 +53,8 @@ def test_each_command_has_help_with_an_example(command):
             "show",
             "verify",
             "charge",
+            "sublimit",
+            "page",
         ]
 
 
@@ -373,3 +375,42 @@ def test_no_advice_contradicts_a_rule():
         line = refused("ledger", "charge", f"{accounting}.db", "--epsilon", 9, "--purpose", "x", code=3)
         assert f"epsilon {left.epsilon:g}" in line
         run("ledger", "charge", f"{accounting}.db", "--epsilon", 0.99 * left.epsilon, "--purpose", "x")
+
+
+def test_a_sublimit_is_made_shown_and_kept():
+    """In text and JSON; a charge beyond it is refused with exit code 3, and the charges are there as CSV."""
+    run("ledger", "init", "study.db", "--epsilon", "4")
+    shown = run("ledger", "sublimit", "study.db", "--purpose", "Waiting times", "--epsilon", "1", "--per-year").stdout
+    assert re.search(r"^Waiting times  each year +1 +0 +1$", shown, re.MULTILINE)
+    run("ledger", "charge", "study.db", "--purpose", "Waiting times, release 1", "--epsilon", "0.75")
+    told = run("ledger", "charge", "study.db", "--purpose", "Waiting times", "--epsilon", "0.5", code=3).stderr
+    assert 'the purpose "Waiting times" has epsilon 0.25 left of epsilon 1' in told
+    (own,) = json.loads(run("ledger", "show", "study.db", "--format", "json").stdout)["sublimits"]
+    assert own == {"purpose": "Waiting times", "per_year": True, "limit": 1.0, "spent": 0.75, "remaining": 0.25}
+    lines = run("ledger", "show", "study.db", "--format", "csv").stdout.splitlines()
+    assert lines[0].startswith("number,time,purpose,epsilon,delta,rho,rows_per_person")
+    assert '"Waiting times, release 1",0.75,,,1,charged by hand' in lines[1]
+    assert len(lines) == 2
+    for wrong in (("--rho", "1"), ("--epsilon", "1", "--rho", "1"), ()):
+        assert "is in epsilon" in refused("ledger", "sublimit", "study.db", "--purpose", "a", *wrong)
+    assert "at most the limit" in refused("ledger", "sublimit", "study.db", "--purpose", "a", "--epsilon", "5")
+
+
+def test_a_page_has_all_that_the_ledger_says_and_replaces_nothing():
+    """For those who may not open the ledger. What stands in a purpose is text there."""
+    run("ledger", "init", "study.db", "--epsilon", "4")
+    run("ledger", "sublimit", "study.db", "--purpose", "Waiting times", "--epsilon", "1", "--per-year")
+    run("ledger", "charge", "study.db", "--purpose", "<script>alert(1)</script>", "--epsilon", "1")
+    assert run("ledger", "page", "study.db").stdout == "Wrote ledger.html\n"
+    page = Path("ledger.html").read_text(encoding="utf-8")
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(1)" in page
+    for part in ("Ledger study.db", "25 % of the limit is spent", "Sub-limits", "each year", Ledger("study.db").head):
+        assert part in page
+    assert not re.search("https?://", page)
+    assert "exists" in refused("ledger", "page", "study.db")
+    assert "ledger.html" in run("ledger", "page", "study.db", "--force").stdout
+    Path("other.html").symlink_to("study.db")
+    assert "would be lost" in refused("ledger", "page", "study.db", "--out", "other.html", "--force")
+    assert "must end in" in refused("ledger", "page", "study.db", "--out", "study.txt")
+    assert Ledger("study.db").verify() == 1

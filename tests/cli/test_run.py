@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -405,3 +408,86 @@ def test_the_rows_of_a_study_may_be_the_answer_to_a_query(study):
     secret = STUDY.replace('file = "people.csv"', f'file = "postgresql://me:{SENTINEL}@host/db"\nquery = "rows.sql"')
     Path("study.toml").write_text(secret, encoding="utf-8")
     assert "holds a password" in refused("run", "study.toml", "--release", "2027-01")
+
+
+# A schedule: the release of a period, its sub-limit of the year, and the last release as a prior
+
+SCHEDULE = '\n[schedule]\nevery = "month"\nbudget_per_year = 1.0\nprior = "last"\n'
+
+
+@pytest.fixture
+def scheduled(folder_with_ledger, monkeypatch):
+    """A study that is released each month; what is given sets the day."""
+    Path("study.toml").write_text(STUDY + SCHEDULE, encoding="utf-8")
+
+    def on(day):
+        moment = datetime.fromisoformat(f"{day}T12:00:00+00:00")
+        monkeypatch.setattr("confide.studies.study.datetime", SimpleNamespace(now=lambda _: moment))
+        for place in ("ledger", "batches"):
+            monkeypatch.setattr(f"confide.accounting.{place}.now", lambda: f"{day}T12:00:00+00:00")
+
+    return on
+
+
+def test_a_schedule_names_the_release_by_its_month_and_takes_the_last_one_as_prior(scheduled):
+    """Two months are two charges; the second model is pulled towards the first, and each month is done once."""
+    scheduled("2026-11-02")
+    assert "All of it is done" in run("run", "study.toml").stdout
+    assert "All of it is done" in run("run", "study.toml").stdout
+    scheduled("2026-12-01")
+    run("run", "study.toml")
+    run("run", "study.toml", "--release", "2026-12")
+    assert [Path(f"model.2026-{month}.json").exists() for month in (10, 11, 12)] == [False, True, True]
+    assert spent() == 1.0
+    purposes = [text.partition(" [")[0] for text in confide.Ledger("study.db").entries()["purpose"]]
+    assert purposes == ["Income of adults, release 2026-11", "Income of adults, release 2026-12"]
+    statements = [confide.load(f"model.2026-{month}.json").guarantee_.statement() for month in (11, 12)]
+    assert ["The ridge pulls the weights towards a public prior" in text for text in statements] == [False, True]
+    assert "charged to the same ledger" in statements[1]
+
+
+def test_the_budget_of_a_year_is_a_sublimit_of_the_ledger(scheduled):
+    """A third release of .5 in the year is refused with exit code 3, and the next year begins anew."""
+    for day in ("2026-01-05", "2026-02-05"):
+        scheduled(day)
+        run("run", "study.toml")
+    scheduled("2026-03-05")
+    told = run("run", "study.toml", code=3).stderr
+    assert 'the purpose "Income of adults" has epsilon 0 left of epsilon 1' in told
+    assert not Path("model.2026-03.json").exists()
+    own = confide.Ledger("study.db").sublimits().to_dict("records")
+    assert own == [{"purpose": "Income of adults", "per_year": True, "limit": 1.0, "spent": 1.0, "remaining": 0.0}]
+    scheduled("2027-01-05")
+    run("run", "study.toml")
+    assert spent() == 1.5
+    Path("study.toml").write_text(Path("study.toml").read_text().replace("year = 1.0", "year = 1.5"), encoding="utf-8")
+    scheduled("2027-02-05")
+    assert "another sub-limit for this study, of epsilon 1 a year" in refused("run", "study.toml")
+    assert spent() == 1.5
+
+
+def test_a_dry_run_of_a_schedule_writes_nothing(scheduled):
+    scheduled("2026-11-02")
+    before = Path("study.db").read_bytes()
+    assert "Nothing was charged" in run("run", "study.toml", "--dry-run").stdout
+    assert len(confide.Ledger("study.db").sublimits()) == 0
+    assert Path("study.db").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (('"month"', '"fortnight"'), r"\[schedule\] every: must be one of day, week, month, quarter, year"),
+        (('every = "month"\n', ""), r"\[schedule\] every: is missing"),
+        (("= 1.0", "= 0.25"), "budget_per_year: must be at least what one release costs"),
+        (('prior = "last"', 'prior = "first"'), r'\[schedule\] prior: must be "last"'),
+        (("[schedule]", 'prior = "model.json"\n[schedule]'), r'\[schedule\] prior: must be "last"'),
+    ],
+)
+def test_a_schedule_that_cannot_be_kept_is_refused(scheduled, change, message):
+    scheduled("2026-11-02")
+    outputs = '\n[outputs]\nmodel = "model.json"\n'
+    text = STUDY.partition("[model]")[0] + outputs + '\n[model]\nkind = "logistic"\n' + SCHEDULE
+    Path("study.toml").write_text(text.replace(*change), encoding="utf-8")
+    assert re.search(message, refused("run", "study.toml"))
+    assert spent() == 0.0

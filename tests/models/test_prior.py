@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import confide
-from confide import ApproxDP, LogisticRegression, ParameterError
-from confide.guarantee import Circumstances, Guarantee
+from confide import ApproxDP, LogisticRegression, ParameterError, PureDP
+from confide.guarantee import Circumstances, Guarantee, NamedLedger
 from confide.models.prior import FittedTo, Prior
 from confide.privacy.budgets import Neighbours
 
@@ -63,24 +63,24 @@ def test_what_is_no_pair_of_finite_coefficients_is_refused(coef, intercept):
 def test_a_prior_can_be_hashed_and_compared_by_its_weights():
     """Plans are remembered by it."""
     assert hash(TWO) == hash(replace(TWO))
-    assert replace(TWO, ledger="other") == TWO
     assert replace(TWO, intercept=(0.5, 6.0)) != TWO
     assert replace(TWO, source="public") != TWO
 
 
 def test_a_statement_says_where_the_prior_came_from():
     """Given numbers, a release in the same ledger or elsewhere, and a model that was declared public."""
-    released = replace(TWO, source="release", guarantee=GUARANTEE, ledger="abc")
+    facts = Circumstances((9, 9), ledger=NamedLedger("abc", PureDP(2.0), 1))
+    released = replace(TWO, source="release", guarantee=replace(GUARANTEE, circumstances=facts))
     assert "coefficients that were given. They were not made from these rows, unless by a release" in TWO.sentence(None)
     assert released.sentence("abc").endswith("That release was charged to the same ledger.")
     assert "released under approximate differential privacy with epsilon = 1" in released.sentence("abc")
     for elsewhere in (None, "other"):
         assert "its cost adds to that of this one" in released.sentence(elsewhere)
     assert "by attempt" not in released.sentence("abc")
-    finished = replace(released, guarantee=replace(GUARANTEE, circumstances=Circumstances((9, 9), attempts=3)))
+    finished = replace(released, guarantee=replace(GUARANTEE, circumstances=replace(facts, attempts=3)))
     assert "by attempt 3 under its charge. What ended each earlier one" in finished.sentence("abc")
     # Without an identity on either side nothing is known.
-    assert "same ledger" not in replace(released, ledger=None).sentence(None)
+    assert "same ledger" not in replace(released, guarantee=GUARANTEE).sentence(None)
     public = released.declared_public()
     assert "declared public" in public.sentence("abc")
     assert public.guarantee is None

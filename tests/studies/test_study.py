@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 
 import pytest
 
 from confide.errors import FileError, StudyError
-from confide.studies.study import Study
+from confide.studies.study import Study, period_of
 from tests.studies.examples import EVALUATION, TEXT, study_of
 
 
@@ -92,3 +93,19 @@ def test_an_evaluation_is_charged_to_its_own_ledger_if_it_names_one(tmp_path):
         assert study_of(tmp_path, f'{TEXT}{EVALUATION}ledger = "{place}"\n').ledger_place_of_evaluation == meant
     with pytest.raises(StudyError, match=r"\[ledger\] file and \[evaluation\] ledger are the same file"):
         study_of(tmp_path, f'{TEXT}{EVALUATION}ledger = "study.db"\n')
+
+
+@pytest.mark.parametrize(
+    ("every", "day", "name"),
+    [
+        ("day", "2026-12-01", "2026-12-01"),
+        ("week", "2027-01-01", "2026-W53"),
+        ("month", "2026-12-31", "2026-12"),
+        ("quarter", "2026-12-31", "2026-Q4"),
+        ("quarter", "2026-01-01", "2026-Q1"),
+        ("year", "2026-12-31", "2026"),
+    ],
+)
+def test_a_release_is_named_by_its_period(every, day, name):
+    """A week by the year that ISO 8601 gives it."""
+    assert period_of(every, datetime.fromisoformat(day)) == name

@@ -170,7 +170,7 @@ def test_a_prior_is_stated_with_where_it_came_from():
     alone = Circumstances((10, 10))
     charged = replace(alone, ledger=NamedLedger(ledger.identity, ledger.limit, ledger.max_rows_per_person))
     assert sentences_of_rows("Labels.", settings(prior=prior), alone, None, None) == ("Labels.", prior.sentence(None))
-    released = replace(prior, source="release", guarantee=guarantee(settings(), ledger=ledger), ledger=ledger.identity)
+    released = replace(prior, source="release", guarantee=guarantee(settings(), ledger=ledger))
     (_, sentence) = sentences_of_rows("Labels.", settings(prior=released), charged, None, None)
     assert sentence == released.sentence(ledger.identity)
     assert "same ledger" in sentence

@@ -6,16 +6,17 @@ import math
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, NoReturn, Self
 
-from confide.accounting.filters import CURRENCIES, costs_of, least_rows, listed
-from confide.accounting.records import DETAILS, Entry, Header
+from confide.accounting.filters import CURRENCIES, Amount, Filter, cost, costs_of, filter_for, least_rows, listed, refusal
+from confide.accounting.records import DETAILS, Entry, Header, canonical, checked_purpose, now
 from confide.blocks import Block, Shown, heading, table
 from confide.errors import BudgetExceeded, LedgerError
 from confide.known_words import suggest_keywords_of
-from confide.privacy.budgets import Budget, Neighbours
+from confide.privacy.budgets import Budget, Neighbours, with_amount
 from confide.privacy.events import Event, as_events
 
 
@@ -36,6 +37,11 @@ class Shared(Shown):
         yield heading("Budget")
         cells = [(title, *map(_cell, budget.amounts.values())) for title, budget in totals.items()]
         yield table(("", *self.limit.amounts), cells)
+        if len(caps := self.sublimits()):
+            yield heading("Sub-limits")
+            caps["per_year"] = ["each year" if per_year else "in all" for per_year in caps["per_year"]]
+            heads = ("purpose", "for", self.limit.symbol, "spent", "left")
+            yield table(heads, [tuple(map(_cell, row)) for row in caps.itertuples(index=False)], words=("for",))
         frame = self.entries()
         yield heading("Charges" if len(frame) else "No charges yet")
         same = ("rows_per_person",) * bool((frame["rows_per_person"] == self.max_rows_per_person).all())
@@ -66,7 +72,7 @@ class Shared(Shown):
     @property
     def max_rows_per_person(self) -> int:
         """The largest number of rows of a person for whom `limit` and `spent` hold."""
-        return self._header.max_rows_per_person or 1
+        return self._header.max_rows_per_person
 
     @property
     def last_charge(self) -> int | None:
@@ -100,7 +106,7 @@ class Batch(Shared):
 
     def __init__(self, ledger: Shared, releases: tuple[tuple[Event, ...], ...]) -> None:
         super().__init__()
-        self._header = replace(ledger._header, max_rows_per_person=ledger.max_rows_per_person)
+        self._header = ledger._header
         self._place = repr(ledger)
         self._size = len(releases)
         self._unused = Counter(releases)
@@ -166,3 +172,66 @@ def listed_entries(entries: Iterable[tuple[Entry, Mapping[str, str]]]) -> Any:
     # As text, an absent detail would be NaN beside others.
     frame = pd.DataFrame(rows, None, ["number", "time", "purpose", *CURRENCIES, "rows_per_person", *DETAILS], object)
     return frame.astype({"number": int, "rows_per_person": int} | dict.fromkeys(CURRENCIES, float))
+
+
+def spending_of(ledger: Any) -> tuple[tuple[Entry, Budget], ...]:
+    """Each charge in order, with what it and all charges before it cost together, in the currency of the limit."""
+    with ledger._up_to_date():
+        entries, filter_ = tuple(ledger._entries), ledger._filter
+    totals = accumulate(cost(filter_, entry.events) for entry in entries)
+    return tuple(zip(entries, map(filter_.spent, totals), strict=True))
+
+
+# Sub-limits: what the charges of one purpose may cost together. They reserve nothing, and no guarantee rests on them.
+
+
+@dataclass(frozen=True, slots=True)
+class Sublimit:
+    """The most that charges of one purpose may cost together, in all or in each calendar year (UTC)."""
+
+    purpose: str
+    limit: Budget
+    per_year: bool
+
+    @property
+    def text(self) -> str:
+        """The text of its record, canonical JSON."""
+        # A value of another type that is equal, such as 1 for true, could not be read again.
+        return canonical({"sublimit_on": self.purpose, "amount": self.limit.amount, "per_year": self.per_year is True})
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any], limit: Budget) -> Self:
+        """What a record says, in a ledger of this limit."""
+        return cls(checked_purpose(facts["sublimit_on"]), with_amount(limit, facts["amount"]), facts["per_year"])
+
+    def refuse_excess(
+        self, purpose: str, events: tuple[Event, ...], time: str, accounting: str, entries: Sequence[Entry]
+    ) -> None:
+        """Raise if events of a purpose that counts here cost more at a time than is left."""
+        if is_of_purpose(purpose, self.purpose):
+            own, total = self.at(time, accounting, entries)
+            if not own.admits(total + cost(own, events)):
+                raise refusal(own, events, total, self.purpose)
+
+    def at(self, time: str, accounting: str, entries: Iterable[Entry]) -> tuple[Filter, Amount]:
+        """The filter of the sub-limit, and what counts under it at a time."""
+        filter_, year = filter_for(self.limit, accounting), time[:4] if self.per_year else ""
+        counted = [e for e in entries if is_of_purpose(e.purpose, self.purpose) and e.time.startswith(year)]
+        return filter_, sum((cost(filter_, entry.events) for entry in counted), Amount())
+
+
+def is_of_purpose(purpose: str, whole: str) -> bool:
+    """Whether a purpose is another one or a part of it, such as "Waiting times, release 2026-12" of "Waiting times"."""
+    return purpose == whole or purpose.startswith((f"{whole},", f"{whole}:", f"{whole} [", f"{whole} ("))
+
+
+def listed_sublimits(sublimits: Iterable[Sublimit], accounting: str, entries: Sequence[Entry]) -> Any:
+    """A pandas frame of sub-limits, with what is spent and left of each now."""
+    import pandas as pd
+
+    rows = [
+        (cap.purpose, cap.per_year, cap.limit.amount, filter_.spent(total).amount, filter_.remaining(total).amount)
+        for cap in sublimits
+        for filter_, total in [cap.at(now(), accounting, entries)]
+    ]
+    return pd.DataFrame(rows, columns=["purpose", "per_year", "limit", "spent", "remaining"])

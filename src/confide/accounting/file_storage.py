@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Self
 
-from confide.accounting.records import FORMAT_VERSION, READABLE_FORMATS, Record, damaged, following, one_at_a_time
+from confide.accounting.records import FORMAT_VERSION, Record, damaged, following, one_at_a_time
 from confide.errors import LedgerError, ParameterError
 
 if TYPE_CHECKING:
@@ -218,10 +218,10 @@ class RecordsInFile:
         kind, version = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
         if kind != _APPLICATION_ID:
             raise LedgerError(f"{self.path} is not a ledger of confide. Give the path of a ledger, or a new name.")
-        if version not in READABLE_FORMATS:
+        if version != FORMAT_VERSION:
             raise LedgerError(
-                f"{self.path} has a format that this version of confide does not understand (it reads 1 to "
-                f"{FORMAT_VERSION}). Use the version that wrote it, or a newer one."
+                f"{self.path} has a format that this version of confide does not understand (it reads {FORMAT_VERSION}). "
+                f"Use the version that wrote it, or a newer one."
             )
         if {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")} != set(_SCHEMA):
             raise damaged(self.path, "its tables or triggers are not those of a ledger")

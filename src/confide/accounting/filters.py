@@ -201,8 +201,8 @@ def why_foreign(filter_: Filter, events: tuple[Event, ...]) -> str | None:
     return None
 
 
-def refusal(filter_: Filter, events: tuple[Event, ...], total: Amount) -> LedgerError:
-    """Why a filter does not admit events after a total."""
+def refusal(filter_: Filter, events: tuple[Event, ...], total: Amount, purpose: str | None = None) -> LedgerError:
+    """Why a filter does not admit events after a total: that of the ledger, or of the sub-limit of a purpose."""
     foreign = why_foreign(filter_, events)
     if foreign is not None:
         return LedgerError(f"{foreign} Nothing was used or charged.")
@@ -212,9 +212,17 @@ def refusal(filter_: Filter, events: tuple[Event, ...], total: Amount) -> Ledger
             " Where Rényi divergences add up, a hundredth of the limit's delta is for charges that are approximate "
             "without a finer account."
         )
+    whose, fixed = (
+        ("the ledger", "a limit is fixed once")
+        if purpose is None
+        else (
+            f'the purpose "{purpose}"',
+            "whoever decides on sub-limits can replace this one, within the limit of the ledger",
+        )
+    )
     return BudgetExceeded(
-        f"this asks for {listed(costs_of(events))}; the ledger has {listed(filter_.remaining(total).amounts)} left of "
-        f"{listed(filter_.limit.amounts)}.{share} Lower `budget`; a limit is fixed once. Nothing was used or charged."
+        f"this asks for {listed(costs_of(events))}; {whose} has {listed(filter_.remaining(total).amounts)} left of "
+        f"{listed(filter_.limit.amounts)}.{share} Lower `budget`; {fixed}. Nothing was used or charged."
     )
 
 

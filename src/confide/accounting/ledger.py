@@ -9,14 +9,20 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import accumulate
 from typing import Any, TypeAlias
 
 from confide.accounting import filters
 from confide.accounting.attempts import Attempts, mark_text
-from confide.accounting.batches import Batch, Shared, events_of_charge, listed_entries
+from confide.accounting.batches import (
+    Batch,
+    Shared,
+    Sublimit,
+    events_of_charge,
+    listed_entries,
+    listed_sublimits,
+)
 from confide.accounting.database_storage import RecordsInDatabase, stored_records
 from confide.accounting.file_storage import RecordsInFile
 from confide.accounting.records import (
@@ -33,9 +39,9 @@ from confide.accounting.records import (
     now,
     text_of_charge,
 )
-from confide.errors import LedgerError, ParameterError, checked_flag, checked_list, is_mapping, is_text
+from confide.errors import LedgerError, ParameterError, checked_flag, checked_list, is_text
 from confide.parameters import checked_choice
-from confide.privacy.budgets import ApproxDP, Budget, Neighbours, as_budget
+from confide.privacy.budgets import ApproxDP, Budget, Neighbours, as_budget, with_amount
 from confide.privacy.events import Event, checked_rows
 
 __all__ = ["Batch", "Ledger"]
@@ -69,8 +75,7 @@ class Ledger(Shared):
         The unit of protection, fixed for good: the limit is for what a person pays who has so many rows at most. A charge
         that protects fewer rows of a person together is refused, because such a person would pay more for it. One that
         protects more counts in full. A budget alone, charged by hand, counts as one for this unit. A ledger that exists may
-        be for more rows than are asked for here. An older one that does not state its unit is for as many rows as every
-        charge in it protects, and for 1 as long as there is none.
+        be for more rows than are asked for here.
     accounting : "auto", "sum" or "renyi"
         How charges add up under an ApproxDP limit. "sum" adds epsilons and deltas, and suits pure charges and few
         approximate ones. "renyi" adds Rényi divergences of one order, and suits many releases with Gaussian noise.
@@ -136,11 +141,6 @@ class Ledger(Shared):
             self._check_agreement(header, relation, rows, accounting)
 
     @property
-    def max_rows_per_person(self) -> int:
-        """The largest number of rows of a person for whom `limit` and `spent` hold."""
-        return self._header.max_rows_per_person or min((filters.least_rows(e.events) for e in self._entries), default=1)
-
-    @property
     def accounting(self) -> str:
         """How charges add up: "sum" or "renyi", or "auto" until the first charge fixes it."""
         with self._up_to_date():
@@ -151,16 +151,6 @@ class Ledger(Shared):
         """Hash of the last record. Kept elsewhere, it shows later that no record up to it was changed or lost (`verify`)."""
         with self._up_to_date() as session:
             return session.records_after(None)[-1].hash
-
-    @property
-    def keeps_details(self) -> bool:
-        """Whether charges may have details, and notes. Ledgers that older versions of confide made keep a purpose alone."""
-        return self._header.format > 1
-
-    @property
-    def keeps_intents(self) -> bool:
-        """Whether interrupted releases can be finished. Ledgers that older versions of confide made cannot do that."""
-        return self._header.format > 2
 
     def unfinished(self) -> list[int]:
         """The numbers of the charges under which nothing was released: the runs were interrupted, or still go on.
@@ -250,14 +240,17 @@ class Ledger(Shared):
             a currency that this ledger does not count; if the file or database is missing, damaged or in doubt, or if this
             is another process.
         """
-        self._append(events_of_charge(self, budget, neighbours), purpose, self._checked({} if details is None else details))
+        checked = checked_details({} if details is None else details, (*DETAILS, INTENT))
+        self._append(events_of_charge(self, budget, neighbours), purpose, checked)
 
-    def check(self, items: Iterable[object]) -> None:
+    def check(self, items: Iterable[object], purpose: str = "") -> None:
         """Raise what charging all these one after the other would raise. Records nothing, and promises nothing for later.
 
         Parameters
         ----------
         items : budgets, plans or events
+        purpose : str
+            What they are for, since the purpose may have a sub-limit.
 
         Raises
         ------
@@ -268,7 +261,42 @@ class Ledger(Shared):
             e for item in checked_list("items", items, "budgets") for e in events_of_charge(self, item, None)
         ):
             with self._up_to_date():
-                self._refuse_excess(events)
+                self._refuse_excess(events, checked_purpose(purpose))
+
+    def sublimit(self, purpose: str, amount: float, *, per_year: bool = False) -> None:
+        """Cap what all charges of one purpose may cost together, such as those of one study of several.
+
+        A sub-limit reserves nothing, and takes nothing from the limit: both must admit a charge. It replaces an earlier one
+        of the same purpose, and the earlier one stays among the records. No guarantee rests on it.
+
+        Parameters
+        ----------
+        purpose : str
+            Charges of this very purpose count, and those whose purpose goes on with ",", ":", " [" or " (", such as
+            "Waiting times, release 2026-12" for "Waiting times".
+        amount : float, above 0
+            The most epsilon, or rho where the ledger has a rho, at the limit's delta.
+        per_year : bool, default False
+            Whether it holds for the charges of each calendar year (UTC) by themselves.
+
+        Raises
+        ------
+        ParameterError
+            If the purpose is blank or too long, or the amount is not positive or exceeds the limit.
+        """
+        cap = Sublimit(checked_purpose(purpose), with_amount(self.limit, amount), checked_flag("per_year", per_year))
+        if not cap.purpose.strip() or cap.limit.amount > self.limit.amount:
+            raise ParameterError("a sub-limit needs a purpose, and an amount of at most the limit of the ledger.")
+        with self._up_to_date(writing=True) as session:
+            self._add(session, cap.text)
+
+    def sublimits(self) -> Any:
+        """The sub-limits, a pandas frame: purpose, per_year, limit, spent and remaining, in epsilon or rho.
+
+        What is spent of a sub-limit for each year is that of this year (UTC).
+        """
+        with self._up_to_date():
+            return listed_sublimits(self._sublimits.values(), self._accounting, self._entries)
 
     def note(self, charge: int, details: Mapping[str, str]) -> None:
         """Write down what became known of a charge after it was made, such as the checksum of a model. Changes no amount.
@@ -285,14 +313,13 @@ class Ledger(Shared):
         ParameterError
             If a detail has another name, or is no text.
         LedgerError
-            If there is no such charge, the charge or an earlier note says something else, or the ledger is of an older
-            format, which has no notes.
+            If there is no such charge, or the charge or an earlier note says something else.
 
         Notes
         -----
         The record says nothing of when it was written: that would tell how long the release took.
         """
-        checked = self._checked(details, NOTED)
+        checked = checked_details(details, NOTED)
         with self._up_to_date(writing=True) as session:
             if isinstance(charge, bool) or not isinstance(charge, int) or not 1 <= charge <= len(self._entries):
                 raise LedgerError(f"{self._records.path or 'this ledger'} has no charge of this number; see its entries.")
@@ -309,15 +336,6 @@ class Ledger(Shared):
 
     def _contradicts(self, charge: int, details: Mapping[str, str]) -> bool:
         return any(self._known(charge).get(name, text) != text for name, text in details.items())
-
-    def _checked(self, details: Mapping[str, str], names: Sequence[str] = (*DETAILS, INTENT)) -> dict[str, str]:
-        given = details if is_mapping(details) else {}
-        if (given and not self.keeps_details) or (INTENT in given and not self.keeps_intents):
-            raise LedgerError(
-                f"{self._records.path} was made by an older version of confide and keeps the purpose of a charge alone. "
-                f"Leave the details out. Nothing was used or charged."
-            )
-        return checked_details(details, names)
 
     def plan(self, items: Iterable[object], *, delta: float | None = None, purpose: str = "") -> Batch:
         """Charge releases that are all fixed beforehand, once, at their joint cost.
@@ -415,13 +433,13 @@ class Ledger(Shared):
                 number, attempt = self._attempts.next(self._entries, events, (details or {}).get(INTENT))
                 text = mark_text(number, attempt, ended=False)
             else:
-                accounting, number, attempt = self._refuse_excess(events), len(self._entries) + 1, 1
+                accounting, number, attempt = self._refuse_excess(events, said), len(self._entries) + 1, 1
                 text = text_of_charge(Entry(number, self.dated_like or now(), said, accounting, events, details or {}))
             self._add(session, text)
         self._of_thread.last_charge, self._of_thread.last_attempt = number, attempt
 
-    def _refuse_excess(self, events: tuple[Event, ...]) -> str:
-        """Raise unless the events fit under the limit; otherwise say how they add up."""
+    def _refuse_excess(self, events: tuple[Event, ...], purpose: str) -> str:
+        """Raise unless the events fit under the limit and those of their purpose; otherwise say how they add up."""
         accounting = self._accounting
         if accounting == "auto":  # the way that suits the currency of the first charge
             accounting = "renyi" if events[0].budget.is_concentrated else "sum"
@@ -433,6 +451,8 @@ class Ledger(Shared):
             )
         if not filter_.admits(self._total + filters.cost(filter_, events)):
             raise filters.refusal(filter_, events, self._total)
+        for cap in self._sublimits.values():
+            cap.refuse_excess(purpose, events, self.dated_like or now(), accounting, self._entries)
         return accounting
 
     @property
@@ -466,7 +486,7 @@ class Ledger(Shared):
         """Have counted nothing, so that the next session counts all records."""
         self._last: Record | None = None
         self._entries, self._notes = list[Entry](), dict[int, dict[str, str]]()
-        self._attempts, self._total = Attempts(), filters.Amount()
+        self._attempts, self._total, self._sublimits = Attempts(), filters.Amount(), dict[str, Sublimit]()
 
     def _count(self, record: Record) -> None:
         try:
@@ -494,19 +514,22 @@ class Ledger(Shared):
         facts = json.loads(record.text)
         if "note_on" in facts:
             charge, details = facts["note_on"], checked_details(facts["details"], NOTED)
-            is_on_charge = self.keeps_details and type(charge) is int and 1 <= charge <= len(self._entries)
+            is_on_charge = type(charge) is int and 1 <= charge <= len(self._entries)
             if note_text(charge, details) != record.text or not is_on_charge or self._contradicts(charge, details):
                 return False
             self._notes[charge] = {**self._notes.get(charge, {}), **details}
             return True
+        if "sublimit_on" in facts:
+            cap = Sublimit.from_dict(facts, self.limit)
+            self._sublimits[cap.purpose] = cap
+            return cap.text == record.text
         if "mark_on" in facts:
             charge, attempt, ended = facts["mark_on"], facts["attempt"], facts["ended"]
             return mark_text(charge, attempt, ended=ended) == record.text and self._attempts.take(charge, attempt, ended)
         entry, number = Entry.from_text(record.text), len(self._entries) + 1
         if (entry.text, entry.number) != (record.text, number) or self._accounting not in ("auto", entry.accounting):
             return False
-        is_kept = (self.keeps_details or not entry.details) and (self.keeps_intents or INTENT not in entry.details)
-        if not is_kept or filters.least_rows(entry.events) < (self._header.max_rows_per_person or 1):
+        if filters.least_rows(entry.events) < self.max_rows_per_person:
             return False
         self._total = self._total + filters.cost(filters.filter_for(self.limit, entry.accounting), entry.events)
         self._entries.append(entry)
@@ -559,11 +582,3 @@ def _reopened(path: str, identity: str, finish: bool = False, head: str | None =
         raise LedgerError(f"{path} is another ledger than the one that was pickled. Put the right one back.")
     ledger.verify(head or None)
     return ledger
-
-
-def spending_of(ledger: Ledger) -> tuple[tuple[Entry, Budget], ...]:
-    """Each charge in order, with what it and all charges before it cost together, in the currency of the limit."""
-    with ledger._up_to_date():
-        entries, filter_ = tuple(ledger._entries), ledger._filter
-    totals = accumulate(filters.cost(filter_, entry.events) for entry in entries)
-    return tuple(zip(entries, map(filter_.spent, totals), strict=True))

@@ -23,9 +23,7 @@ from confide.privacy.budgets import Budget, Neighbours, budget_from_dict
 from confide.privacy.events import Event, checked_rows
 
 FORMAT_VERSION = 3
-"""The format of new ledgers. In format 1 a charge has a purpose and no details, and there are no notes. In formats 1 and 2
-no charge has an intent, and there are no marks."""
-READABLE_FORMATS = (1, 2, FORMAT_VERSION)
+"""The format of ledgers. No other is read."""
 
 DETAILS = ("release", "user", "model", "sha256")
 """What may stand beside a charge: what was released, by whom, into which file, and the SHA-256 checksum of that file."""
@@ -111,8 +109,7 @@ class Header:
     limit: Budget
     neighbours: Neighbours
     accounting: str
-    max_rows_per_person: int | None
-    """None in older ledgers, which did not state it."""
+    max_rows_per_person: int
     format: int = FORMAT_VERSION
 
     def __post_init__(self) -> None:
@@ -123,15 +120,15 @@ class Header:
     def text(self) -> str:
         """Canonical JSON."""
         facts = asdict(self) | {"limit": self.limit.to_dict()}
-        return canonical({name: fact for name, fact in facts.items() if fact is not None})
+        return canonical(facts)
 
     @classmethod
     def from_text(cls, text: str) -> Header:
         """Read `text`."""
         facts = json.loads(text)
         neighbours = Neighbours.parse(facts["neighbours"])
-        rows = checked_rows(facts["max_rows_per_person"]) if "max_rows_per_person" in facts else None
-        if type(facts["format"]) is not int or facts["format"] not in READABLE_FORMATS:
+        rows = checked_rows(facts["max_rows_per_person"])
+        if type(facts["format"]) is not int or facts["format"] != FORMAT_VERSION:
             raise ValueError
         if not re.fullmatch("[0-9a-f]{32}", facts["identity"]) or facts["accounting"] not in ("auto", "sum", "renyi"):
             raise ValueError

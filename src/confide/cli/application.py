@@ -11,7 +11,6 @@ import typer
 from typer.completion import completion_init, get_completion_script  # type: ignore[attr-defined]  # not marked as public
 
 from confide._version import __version__
-from confide.cli.atoms import atoms
 from confide.cli.audit import audit
 from confide.cli.bounds import bounds
 from confide.cli.check import check
@@ -134,7 +133,7 @@ def confide(
 
 
 _COMMANDS = (
-    demo, new, check, fit, predict, export, plan, sample_size, search, evaluate, inspect, report, verify, family, run, atoms,
+    demo, new, check, fit, predict, export, plan, sample_size, search, evaluate, inspect, report, verify, family, run,
     bounds, describe, audit, ledger_app, completion,
 )  # fmt: skip
 """In the order in which help lists them."""

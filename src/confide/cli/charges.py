@@ -83,13 +83,12 @@ class _WatchedLedger(Ledger):
     def charge(self, budget: object, *, purpose: str = "", details: Mapping[str, str] | None = None, **how: Any) -> None:
         model = {} if self.model_file is None else {"model": str(self.model_file)}
         event, known = as_events(budget)[0], {"release": purpose, "user": current_user(), **model, **(details or {})}
-        # A ledger of an older format keeps a purpose alone, so the release is named there.
         mark = VOID_MARK if purpose.endswith(VOID_MARK) else ""
-        said = purpose if self.purpose is None else f"{self.purpose}{mark if self.keeps_details else f' ({purpose})'}"
+        said = purpose if self.purpose is None else f"{self.purpose}{mark}"
         # Noted before the charge, which may be on disk already when control-C interrupts it.
         self.charged = event.budget
         try:
-            super().charge(event, purpose=said, details=known if self.keeps_details else None, **how)
+            super().charge(event, purpose=said, details=known, **how)
         except Exception:
             self.charged = None
             raise
@@ -215,7 +214,7 @@ class Charges:
             If the ledger has too little left, or cannot count them.
         """
         if self.ledger is not None:
-            self.ledger.check(events)
+            self.ledger.check(events, self.ledger.purpose or "")
 
     def closing_sentence(self) -> str:
         """The sentence that a successful fit ends with: what was charged, and what is left."""

@@ -78,12 +78,15 @@ _EXPLAINED = {
 
 @ledger_app.command(epilog=epilog_of("ledger show"))
 @options_of_command("ledger show")
-def show(path: str, output_format: Format = "text") -> None:
-    """Show the limit, what is spent, what is left, and every charge."""
+def show(path: str, output_format: Literal["text", "json", "csv"] = "text") -> None:
+    """Show the limit, what is spent, what is left, and every charge; as CSV the charges alone."""
     from confide.accounting.ledger import Ledger
     from confide.cli import output
 
     opened = Ledger(path)
+    if output_format == "csv":
+        print(opened.entries().to_csv(index=False), end="")
+        return
     output.Screen(output_format).answer(lambda: _document(opened, path), _blocks(opened, path))
 
 
@@ -127,13 +130,51 @@ def charge(
     from confide.privacy.budgets import shown_amounts
 
     budget, opened = chosen_budget(epsilon, delta, rho, "charge"), Ledger(path)
-    details = {"release": "charged by hand", "user": current_user()} if opened.keeps_details else None
+    details = {"release": "charged by hand", "user": current_user()}
     opened.charge(budget, purpose=purpose, neighbours=neighbours, details=details)
     left, charged = opened.remaining(), {"number": opened.last_charge, "charged": budget.to_dict()}
     output.Screen(output_format).answer(
         lambda: {"ledger": str(path), **charged, "remaining": left.to_dict()},
         [text(f"Charged {shown_amounts(budget)} to {path} ({shown_amounts(left)} left).")],
     )
+
+
+@ledger_app.command(epilog=epilog_of("ledger sublimit"))
+@options_of_command("ledger sublimit")
+def sublimit(
+    path: str, purpose: str, epsilon: float | None = None, rho: float | None = None, per_year: bool = False
+) -> None:
+    """Cap what all charges of one purpose may cost together, such as those of one study.
+
+    It reserves nothing of the limit, and replaces an earlier cap of the same purpose; both stay among the records.
+    """
+    from confide.accounting.ledger import Ledger
+    from confide.cli import output
+
+    opened = Ledger(path)
+    given = {"epsilon": epsilon, "rho": rho}
+    amount = given.pop(opened.limit.symbol)
+    if amount is None or any(other is not None for other in given.values()):
+        raise ParameterError(
+            f"the limit of {path} is in {opened.limit.symbol}, so give --{opened.limit.symbol} and no other."
+        )
+    opened.sublimit(purpose, amount, per_year=per_year)
+    output.Screen().show(opened.blocks())
+
+
+@ledger_app.command(epilog=epilog_of("ledger page"))
+@options_of_command("ledger page")
+def page(path: str, out: Path = Path("ledger.html"), force: bool = False) -> None:
+    """Write limit, sub-limits, what is left and every charge to one page of HTML, for those who may only read."""
+    from confide.accounting.ledger import Ledger
+    from confide.cli import output
+    from confide.cli.options import files_of_ledger
+    from confide.files import write_text
+    from confide.report.page import page_of_ledger
+
+    output.check_path(out, files_of_ledger(path), (".html", ".htm"), overwrite=force)
+    write_text(out, page_of_ledger(Ledger(path), "in a database" if "://" in path else Path(path).name), overwrite=force)
+    output.Screen().show([verbatim(f"Wrote {out}")])
 
 
 def _document(ledger: Ledger, path: str) -> dict[str, Any]:
@@ -143,6 +184,7 @@ def _document(ledger: Ledger, path: str) -> dict[str, Any]:
     unit = {"neighbours": str(ledger.neighbours), "max_rows_per_person": ledger.max_rows_per_person}
     totals = {"limit": ledger.limit.to_dict(), "spent": ledger.spent().to_dict(), "remaining": ledger.remaining().to_dict()}
     facts = {"ledger": str(path), **unit, "accounting": ledger.accounting, **totals}
+    facts["sublimits"] = ledger.sublimits().to_dict("records")
     return {**facts, "head": ledger.head, "entries": entries_as_json(ledger), "unfinished": ledger.unfinished()}
 
 

@@ -228,7 +228,8 @@ class StudyRun:
                 if charges:
                     # A fit that was prepared has already warned if its own ledger counts fewer rows of a person.
                     has_warned = self.prepared is not None and place == study.ledger_place
-                    Charges(place, rows=1 if has_warned else whom.max_rows_per_person).checked(charges)
+                    rows = 1 if has_warned else whom.max_rows_per_person
+                    Charges(place, purpose=study.purpose, rows=rows).checked(charges)
             except BudgetExceeded as error:
                 words = in_words_of_keys(study, error)
                 if len(charges) > 1:
@@ -237,6 +238,30 @@ class StudyRun:
                     words = words.replace("[budget]", "[evaluation]")
                 raise BudgetExceeded(words) from None
         return self.plan
+
+    def keep_to_schedule(self) -> None:
+        """See to it that the ledger holds the sub-limit of the schedule, before anything is planned or charged.
+
+        Raises
+        ------
+        StudyError
+            If the ledger has another sub-limit for this study.
+        """
+        from confide.accounting.ledger import Ledger
+
+        study, ledger = self.study, Ledger(self.study.ledger_place)
+        if study.schedule is None or study.schedule.budget_per_year is None:
+            return
+        most, caps = study.schedule.budget_per_year, ledger.sublimits()
+        own = [(each.limit, each.per_year) for each in caps.itertuples() if each.purpose == study.purpose]
+        if own and own != [(most, True)]:
+            raise StudyError(
+                f"{study.path}: [schedule] budget_per_year: the ledger has another sub-limit for this study, of "
+                f"{ledger.limit.symbol} {own[0][0]:g}{' a year' * own[0][1]}. Write that one, or have it replaced with "
+                f"`confide ledger sublimit`."
+            )
+        if not own:
+            ledger.sublimit(study.purpose, most, per_year=True)
 
     def refuse_waste(self) -> None:
         """Warn, before anything is noted or charged, of a plan whose noise hides what the rows say."""
@@ -382,4 +407,4 @@ def _budget(amounts: Any) -> Budget:
 
 def _purpose(study: Study, step: Step) -> str:
     release = "" if study.release is None else f", release {study.release}"
-    return f"{study.study.purpose or study.study.name}{release} {step.mark}"
+    return f"{study.purpose}{release} {step.mark}"

@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from confide.accounting.ledger import Ledger, spending_of
+from confide.accounting.batches import spending_of
+from confide.accounting.ledger import Ledger
 from confide.accounting.records import Entry
 from confide.effects.picture import BLUE, ORANGE, Display, axes_for, plain, shortened
 from confide.errors import ParameterError, checked_list

@@ -195,7 +195,7 @@ def given_prior(value: object) -> Prior:
     if type(value) is PublicPrior:
         return given_prior(value.model).declared_public()
     if isinstance(value, PrivateLinearModel):
-        return released_model(value).as_prior(value._charged_to)
+        return released_model(value).as_prior()
     if isinstance(value, (tuple, list)) and len(value) == 2:
         return Prior.of_numbers(*value)
     if not isinstance(value, (str, os.PathLike)):

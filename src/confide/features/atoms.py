@@ -18,8 +18,6 @@ from confide.features.cells import CellNumbers
 from confide.features.columns import MOST_ATOMS, NumberColumn
 from confide.features.schema import Schema
 
-MOST_CELLS = 2**20
-"""The largest number of cells of all columns together. The noise on so many takes half a minute."""
 MOST_IN_COLUMN, MOST_IN_FIT = 2**17, 2**19
 """The largest number of whole numbers that a fit counts each by itself, of a column and in all. The noise on so many of a
 column takes a second."""
@@ -34,20 +32,11 @@ dense stretch, such as ages, would be atoms. Chosen on Adult, Bank, Census, KDD 
 _LEAST_SHARE, _LARGEST_SHARE, _LARGEST_TOTAL = 1.0 / 2000.0, 0.5, 0.9
 """The least and the largest share of the rows in one atom, and the largest one in all atoms of a column. Where nearly all
 rows have one number, its atom would tell what the intercept tells."""
-ENOUGH = 0.006
-"""A histogram is worth its price if three standard deviations of its noise are at most this share of the rows: Adult at an
-epsilon of 0.1 is beyond it, and gains nothing."""
 
 
-def n_cells(column: NumberColumn, most: int = MOST_CELLS) -> int:
-    """The number of cells of a column: whole numbers beyond the first `most` share the last one."""
-    return min(max(0, math.floor(column.high) - math.ceil(column.low) + 1), most) + 1
-
-
-def has_cells(column: NumberColumn) -> bool:
-    """Whether there are whole numbers between the bounds, and so few that each can have a cell."""
-    # Beyond 2^53 several whole numbers are one number of 64 bits.
-    return are_exact(column) and 1 < n_cells(column, 2 * MOST_CELLS) <= MOST_CELLS
+def n_cells(column: NumberColumn) -> int:
+    """The number of cells of a column: whole numbers beyond the first `MOST_IN_COLUMN` share the last one."""
+    return min(max(0, math.floor(column.high) - math.ceil(column.low) + 1), MOST_IN_COLUMN) + 1
 
 
 def are_exact(column: NumberColumn) -> bool:
@@ -73,7 +62,7 @@ def sought_in(schema: Schema, names: Sequence[str], *, in_one: bool = False) -> 
         if column.is_number and column.is_log and not column.atoms and are_exact(column) and n_cells(column) > 1:
             own = f"{column.name}="
             if not [name for name in taken if name.startswith(own) and not name.startswith(f"{own}(missing)")]:
-                n_left -= n_cells(column, MOST_IN_COLUMN)
+                n_left -= n_cells(column)
                 found += [column] if n_left >= 0 else []
     named = {name for interaction in schema.interact for name in interaction.columns}
     return tuple(sorted(found, key=lambda column: column.name not in named)[:1] if in_one else found)
@@ -81,14 +70,14 @@ def sought_in(schema: Schema, names: Sequence[str], *, in_one: bool = False) -> 
 
 def slots_of(column: NumberColumn, atoms: Sequence[float]) -> NDArray[np.int16]:
     """For each cell of a column in which a fit looks for atoms, which of the atoms it is; -1 for none."""
-    slots = np.full(n_cells(column, MOST_IN_COLUMN), -1, dtype=np.int16)
-    slots[cells_of(column, np.array(atoms), MOST_IN_COLUMN)] = np.arange(len(atoms))
+    slots = np.full(n_cells(column), -1, dtype=np.int16)
+    slots[cells_of(column, np.array(atoms))] = np.arange(len(atoms))
     return slots
 
 
-def cells_of(column: NumberColumn, numbers: CellNumbers, most: int = MOST_CELLS) -> NDArray[np.int64]:
-    """(n,): the cell of each number (n,), clipped to the bounds as for the line and the curve; `most` as in `n_cells`."""
-    last = n_cells(column, most) - 1
+def cells_of(column: NumberColumn, numbers: CellNumbers) -> NDArray[np.int64]:
+    """(n,): the cell of each number (n,), clipped to the bounds as for the line and the curve."""
+    last = n_cells(column) - 1
     places = np.clip(numbers, *np.array(column.bounds).astype(numbers.dtype)).astype(np.float64) - math.ceil(column.low)
     # Infinite numbers count as missing ones do. What is no number equals nothing.
     is_whole = np.isfinite(numbers) & (places == np.rint(places)) & (places >= 0.0) & (places < last)

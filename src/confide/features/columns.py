@@ -81,7 +81,7 @@ class NumberColumn:
         own, beside that of the line or the curve
     released : the private release from which the bounds came, as `confide bounds` writes it; None for bounds that are public
         knowledge. How the column is encoded does not depend on it, so it is not compared
-    released_atoms : the private release from which the atoms came, as `confide atoms` writes it, likewise
+    released_atoms : the private release from which the atoms came, as a fit that found them writes it, likewise
     unit : the unit of the numbers, such as "USD", shown wherever units are shown; None says nothing. It changes no number,
         and is not compared
     column : the column of the table that is read; None for the one of this name

@@ -31,7 +31,7 @@ from confide.compiled.stored_rows import StoredCodes
 from confide.erm.coded_rows import CodedRows, dense, unchangeable
 from confide.erm.group_bounds import GroupBound
 from confide.errors import InputError, ParameterError
-from confide.features.atoms import MOST_IN_COLUMN, cells_of, slots_of, sought_in
+from confide.features.atoms import cells_of, slots_of, sought_in
 from confide.features.cells import Levels
 from confide.features.coded_columns import CodedColumns, StoredColumns
 from confide.features.codes import Codes, ColumnEncoding, PlainNumbers, encoding_of, encodings_of
@@ -186,7 +186,7 @@ class Encoder:
             column, codes = self.schema.columns[place], self._encodings[place].codes(values)
             of_atoms = [column.atoms_in(values)] if column.is_number and column.atoms else []
             number = sought.get(column.name)
-            cells = [] if number is None else [cells_of(number, values, MOST_IN_COLUMN).astype(np.int32)]
+            cells = [] if number is None else [cells_of(number, values).astype(np.int32)]
             # Memory of the frame, or of a file that is mapped to it, might change before the rows are used.
             return codes if codes.flags.owndata else codes.copy(), of_atoms, is_used, cells
 

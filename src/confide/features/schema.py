@@ -39,7 +39,7 @@ A column is either a number with bounds or a category with a list of values.
 - `categories = { file = "icd10.txt" }` lists the categories in a file, and `boolean = true` is short for false and true.
 - `released = { ... }` beside low and high says that these bounds are not public knowledge but came from rows, by a private
   release whose price it states. `confide bounds` writes it, and statements of models name it. `released_atoms` says the same
-  of atoms, and `confide atoms` writes it.
+  of atoms, and a fit that finds them writes it.
 - `other = true` gives all categories that are not listed one level of their own. `other = "Other"` counts them as that
   listed category. In both cases every row has exactly one level. This is public knowledge, and it makes the noise smaller.
 

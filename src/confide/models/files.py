@@ -113,8 +113,8 @@ _PARTS = {
     "version", "estimator", "parameters", "schema", "row_bound", "fourier_map", "classes", "alpha", "coef", "intercept",
     "coefficient_names", "n_features_in", "feature_names_in", "guarantee", "intervals", "interest", "prior",
 }  # fmt: skip
-_PARTS_OF_LATER_VERSIONS = {"fourier_map", "intervals", "interest", "prior"}
-"""Parts that files of the first version do not have. A prior is there if the model has one."""
+_PARTS_OF_SOME = {"interest", "prior"}
+"""Parts that the files of some models have."""
 _WORDS = ((Integral, "int"), (Integral, "float"), (float, "float"), (str, "str"), (type(None), "None"))
 """Types of values, and the words of annotations that admit them; true and false are numbers for Python alone."""
 DO_NOT_FIT = "the parts of the model in the file do not fit each other. Use a file that was written by save and not edited."
@@ -146,10 +146,10 @@ def understood(path: str | os.PathLike[str]) -> Iterator[None]:
 
 def released_of(content: dict[str, Any]) -> ReleasedModel:
     """What the model released. Its parts are checked against each other."""
-    check_keys(content, _PARTS, optional=_PARTS_OF_LATER_VERSIONS)
+    check_keys(content, _PARTS, optional=_PARTS_OF_SOME)
     schema = None if content["schema"] is None else Schema.from_dict(content["schema"])
-    fourier = None if content.get("fourier_map") is None else map_from_dict(content["fourier_map"])
-    kept, prior = content.get("intervals"), content.get("prior")
+    fourier = None if content["fourier_map"] is None else map_from_dict(content["fourier_map"])
+    kept, prior = content["intervals"], content.get("prior")
     evidence: WeightsEvidence | None = None
     if kept is not None:
         evidence = SumsEvidence.from_dict(kept) if kept.get("kind") == "sums" else Evidence.from_dict(kept)

@@ -70,11 +70,11 @@ class ReleasedModel:
         names, columns, domain = rows.coefficient_names, rows.columns, rows.domain
         return cls(scoring, alpha, guarantee, names, columns, domain, rows.encoder, rows.fourier, evidence, prior, interest)
 
-    def as_prior(self, ledger: str | None = None) -> Prior:
-        """These weights as the prior of another fit. `ledger` is the identity of the ledger that was charged for them."""
+    def as_prior(self) -> Prior:
+        """These weights as the prior of another fit."""
         scoring, fitted_to = self.scoring, FittedTo(self.columns, self.domain, self.encoder, self.fourier)
         coef, intercept = tuple(map(tuple, scoring.coef.tolist())), tuple(scoring.intercept.tolist())
-        return Prior(coef, intercept, "release", self.guarantee, fitted_to, ledger)
+        return Prior(coef, intercept, "release", self.guarantee, fitted_to)
 
     @property
     def has_intervals(self) -> bool:

@@ -64,7 +64,6 @@ class Prior:
     source : one of `SOURCES`
     guarantee : what was promised for the model that the weights are from; None if it was no model, or was declared public
     fitted_to : what the model that the weights are from was fitted to, for comparison with a fit; None for given numbers
-    ledger : the identity of the ledger to which that model was charged, if it is known
     declared : of declared effects, the column or level of each, and "up", "down" or a number
     """
 
@@ -73,7 +72,6 @@ class Prior:
     source: str
     guarantee: Guarantee | None = None
     fitted_to: FittedTo | None = field(default=None, compare=False, repr=False)
-    ledger: str | None = field(default=None, compare=False, repr=False)
     declared: tuple[tuple[str, str | float], ...] = ()
 
     @classmethod
@@ -91,7 +89,13 @@ class Prior:
 
     def declared_public(self) -> Prior:
         """The same weights, of which somebody declared that they were made from public rows."""
-        return replace(self, source="public", guarantee=None, ledger=None)
+        return replace(self, source="public", guarantee=None)
+
+    @property
+    def ledger(self) -> str | None:
+        """The identity of the ledger to which that model was charged, if it is known."""
+        facts = None if self.guarantee is None else self.guarantee.circumstances
+        return None if facts is None or facts.ledger is None else facts.ledger.identity
 
     def less(self, shift: float) -> Prior:
         """The same weights for targets from which this number was subtracted."""

@@ -14,6 +14,8 @@ from string import Template
 from typing import Any
 
 from confide._version import __version__
+from confide.accounting.ledger import Ledger
+from confide.accounting.records import now
 from confide.blocks import Block, Section, facts_as_html, html_of, html_of_section
 from confide.known_words import printable_lines
 from confide.report.contents import Contents, contents_of
@@ -105,6 +107,29 @@ def page_of(contents: Contents) -> str:
     page = Template(_file("page.html"))
     return printable_lines(
         page.substitute(words, style=_file("style.css"), lines=lines, content=content, version=escape(__version__))
+    )
+
+
+def page_of_ledger(ledger: Ledger, name: str) -> str:
+    """What a ledger says, as a page for those who may not open the ledger itself.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    name : what it is called on the page
+    """
+    rows, time = ledger.max_rows_per_person, now().replace("T", " ").removesuffix("+00:00")
+    whom = f"{ledger.neighbours}, persons with at most {rows:,} row{'s'[: rows != 1]}, accounting {ledger.accounting}"
+    spent, limit = ledger.spent().amount, ledger.limit.amount
+    share = f"{100.0 * spent / limit:.0f} % of the limit is spent"
+    gauge = f'<p><meter min="0" max="{limit!r}" value="{spent!r}" style="width: 100%">{share}</meter> {share}.</p>'
+    head = facts_as_html([("Head of the chain", ledger.head)], ' checksums" aria-label="Head of the chain, SHA-256')
+    words = {"name": escape(name), "heading": escape(f"Ledger {name}"), "purpose": escape(f"{whom}; as of {time} UTC")}
+    # Headings within a section stand below the title itself here.
+    content = "\n".join([gauge, html_of(*ledger.blocks()).replace("h3>", "h2>"), head])
+    page = Template(_file("page.html"))
+    return printable_lines(
+        page.substitute(words, style=_file("style.css"), lines="", content=content, version=escape(__version__))
     )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +21,7 @@ from confide.erm.row_bounds import before_moving
 from confide.errors import ConfideError
 from confide.estimators.linear_model import form_of_model, released_model, said_of_target, settings_of_model
 from confide.estimators.search import before_fit, encoder_with_slots, plans_again, sentences_of_search
-from confide.features.atoms import MOST_IN_COLUMN, cells_of, n_cells
+from confide.features.atoms import cells_of, n_cells
 from confide.features.forms import ShortenedInNorm
 from confide.features.fourier import has_found_scales
 from confide.features.schema import Schema
@@ -194,9 +193,6 @@ def _guarantee_again(model: Any, plan: AnyPlan) -> Guarantee:
     """The guarantee that the plan and the other facts in the file lead to, with all its sentences."""
     model = before_fit(model)
     facts, released, problem = model.guarantee_.circumstances, released_model(model), plan.problem
-    if facts.ledger is not None and facts.prior_in_ledger and released.prior is not None:
-        model = copy(model)
-        model.prior = replace(released.prior, ledger=facts.ledger.identity)
     settings = settings_of_model(model)
     target = said_of_target(model, declared=facts.labels_declared)
     of_rows = sentences_of_rows(target, settings, facts, released.encoder, released.fourier)
@@ -254,7 +250,7 @@ def _has_atoms_as_planned(released: ReleasedModel, plan: AnyPlan) -> bool:
     return found.keys() <= sought.keys() and all(
         len(column.atoms) <= part.query.slots
         and column.released_atoms == atoms_release(tuple(sought), guarantee)
-        and (cells_of(column, np.array(column.atoms), MOST_IN_COLUMN) < n_cells(column, MOST_IN_COLUMN) - 1).all()
+        and (cells_of(column, np.array(column.atoms)) < n_cells(column) - 1).all()
         for column in found.values()
     )
 

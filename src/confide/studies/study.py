@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -106,6 +107,34 @@ class EvaluationOfStudy:
 
 
 @dataclass(frozen=True, slots=True)
+class Schedule:
+    """[schedule]: one release after the other, made by machine.
+
+    Attributes
+    ----------
+    every : str
+        A name of `PERIODS`. Without --release a run makes the release of the period that it begins in (UTC).
+    budget_per_year : float or None
+        The most that all releases of a calendar year may cost together, as epsilon or rho: a sub-limit in the ledger.
+    prior : str or None
+        "last" for the model of the last earlier period that has one, as a prior of the fit.
+    """
+
+    every: str
+    budget_per_year: float | None = None
+    prior: str | None = None
+
+
+PERIODS = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m", "quarter": "%Y-Q", "year": "%Y"}
+"""How the release of a period is named from a day in it; a quarter has its number too. Names are in the order of time."""
+
+
+def period_of(every: str, day: datetime) -> str:
+    """The name of the period that holds a day, such as 2026-12."""
+    return day.strftime(PERIODS[every]) + str((day.month + 2) // 3) * (every == "quarter")
+
+
+@dataclass(frozen=True, slots=True)
 class Outputs:
     """[outputs]: the file of the model, and that of the report.
 
@@ -129,7 +158,7 @@ class Study:
     Parameters
     ----------
     path : the study file
-    study, data, budget, ledger, evaluation, outputs : the tables of the file
+    study, data, budget, ledger, evaluation, outputs, schedule : the tables of the file
     model : the table [model]: "kind" and options of `confide fit`, with underscores in their names
     release : name of one of several releases of the same study, such as "2026-12"; it is part of the names of their files
     """
@@ -142,6 +171,7 @@ class Study:
     outputs: Outputs
     evaluation: EvaluationOfStudy | None = None
     model: Mapping[str, object] = field(default_factory=dict)
+    schedule: Schedule | None = None
     release: str | None = None
 
     @classmethod
@@ -158,6 +188,11 @@ class Study:
         if release is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}", release):
             raise StudyError("the name of a release has at most 40 letters, digits, - and _, such as 2026-12.")
         return _study_of(Path(path), release, read_toml(path))
+
+    @property
+    def purpose(self) -> str:
+        """What the purposes of all its charges begin with."""
+        return self.study.purpose or self.study.name
 
     @property
     def ledger_place(self) -> str:
@@ -215,7 +250,22 @@ def _study_of(path: Path, release: str | None, given: dict[str, Any]) -> Study:
     for name, value in given.items():
         if not isinstance(value, dict):
             raise StudyError(f"{path}: {name} must be a table; write [{name}] and its keys below it.")
-    outputs = _table(path, "outputs", Outputs, given)
+    outputs, model = _table(path, "outputs", Outputs, given), given.get("model", {})
+    schedule = _table(path, "schedule", Schedule, given) if "schedule" in given else None
+    if schedule is not None:
+        if schedule.every not in PERIODS:
+            near = suggestion(schedule.every, PERIODS)
+            raise StudyError(f"{path}: [schedule] every: must be one of {', '.join(PERIODS)}{near}.")
+        release = release or period_of(schedule.every, datetime.now(UTC))
+        if schedule.prior is not None:
+            if schedule.prior != "last" or "prior" in model:
+                near = suggestion(schedule.prior, ("last",))
+                raise StudyError(f'{path}: [schedule] prior: must be "last"{near}, and then [model] names no prior.')
+            start, _, ending = outputs.model.rpartition(".")
+            shape = re.sub("[0-9]", "[0-9]", period_of(schedule.every, datetime.now(UTC)))
+            names = [file.name.split(".")[-2] for file in path.parent.glob(f"{start}.{shape}.{ending}")]
+            earlier = [name for name in names if name < release]
+            model |= {"prior": f"{start}.{max(earlier)}.{ending}"} if earlier else {}
     report = None if outputs.report is None else of_release(outputs.report, release)
     naming, data = _table(path, "study", Naming, given), _table(path, "data", Data, given)
     if "budget" not in given:
@@ -229,7 +279,8 @@ def _study_of(path: Path, release: str | None, given: dict[str, Any]) -> Study:
         outputs=replace(outputs, model=of_release(outputs.model, release), report=report),
         release=release,
         evaluation=_table(path, "evaluation", EvaluationOfStudy, given) if "evaluation" in given else None,
-        model=given.get("model", {}),
+        model=model,
+        schedule=schedule,
     )
     for is_wrong, table, key, message in _refusals(made):
         if is_wrong:
@@ -256,6 +307,9 @@ def _refusals(made: Study) -> Iterator[tuple[bool, str, str, str]]:
             yield is_wrong, table, key, "must be a positive number, and finite."
     either = 'give either file = "study.db" or url = "postgresql://...".'
     yield (made.ledger.file is None) == (made.ledger.url is None), "ledger", "file", either
+    if made.schedule is not None and (most := made.schedule.budget_per_year) is not None:
+        cost = made.budget.epsilon or made.budget.rho or 0.0
+        yield not cost <= most < math.inf, "schedule", "budget_per_year", "must be at least what one release costs."
     if (adjust := made.outputs.adjust) is not None:
         listed = ", ".join(f'"{method}"' for method in METHODS)
         yield adjust not in METHODS, "outputs", "adjust", f"must be one of {listed}{suggestion(adjust, METHODS)}."

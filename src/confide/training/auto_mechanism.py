@@ -17,7 +17,7 @@ from confide.erm.objective import Solver
 from confide.erm.penalties import Penalty
 from confide.erm.source import RowSource
 from confide.errors import InsufficientRegularisation, ParameterError
-from confide.features.atoms import MOST_IN_COLUMN, n_cells
+from confide.features.atoms import n_cells
 from confide.features.encoder import Encoder
 from confide.privacy.budgets import Budget
 from confide.privacy.mechanism import ANOTHERS, Mechanism, Plan, Problem, Release, made_by, zero_weights
@@ -161,7 +161,7 @@ def atoms_plan(settings: Settings, encoder: Encoder, n_rows: int | None) -> SumP
     """The plan of the counts by which a fit finds atoms for the slots of an encoder."""
     facts = facts_of_rows(settings, encoder.n_features, n_rows)
     number = (facts["n_rows_low"], facts["n_rows_high"])
-    sizes = tuple(n_cells(column, MOST_IN_COLUMN) for column in encoder.sought)
+    sizes = tuple(n_cells(column) for column in encoder.sought)
     persons = (settings.neighbours, settings.rows_per_person)
     query = AtomsOfColumns(sizes, 0, *persons, columns=encoder.sought, slots=encoder.slots, n_rows=number)
     return SumPlan.of(query, settings.budget, ("laplace" if settings.budget.is_pure else "gaussian",), SHARE_OF_ATOMS)

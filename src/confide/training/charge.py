@@ -71,7 +71,7 @@ class Charge:
         ledger = self.ledger
         if not isinstance(ledger, Ledger):
             return self
-        facts = tuple(deciding()) if ledger.keeps_intents and self.seed is None else (OF_USERS_CODE,)
+        facts = tuple(deciding()) if self.seed is None else (OF_USERS_CODE,)
         text = "\n".join([self.purpose, *map(repr, facts)])
         intent = "" if OF_USERS_CODE in facts else hashlib.sha256(text.encode(errors="replace")).hexdigest()
         return replace(self, intent=intent, attempt=ledger.attempts(event, intent))
@@ -155,7 +155,7 @@ def note_checksum(ledger: Ledger, number: int, text: str) -> str | None:
     checksum = hashlib.sha256(text.encode()).hexdigest()
     try:
         known = ledger.entries().set_index("number")["sha256"].get(number)
-        if ledger.keeps_details and known != checksum:
+        if known != checksum:
             ledger.note(number, {"sha256": checksum})
     except (LedgerError, OSError) as error:
         return f"The file is written and its charge is in the ledger, but its checksum could not be noted there: {error}"
