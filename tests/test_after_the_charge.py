@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from sklearn.pipeline import Pipeline
 
 import confide
 from confide import ApproxDP, Ledger, Schema, open_rows
@@ -66,10 +67,20 @@ HOLDING = {
         "ReleasedModel.schema",
         "Link.log_probabilities",
         "Link.log_favour",
+        "Link.mean",
     },
     "confide.features.canonical_labels": {"canonical_label", "can_be_level", "is_missing"},
     "confide.training.least_squares": {"ridge_weights", "weights_of_sums", "_sums"},
-    "confide.training.charge": {"divided", "mistakes", "Stops.wait", "Stops.end", "Stops._put_back", "Stops.give_back"},
+    "confide.training.charge": {
+        "divided",
+        "mistakes",
+        "ErrorsOfNumbers.of",
+        "ErrorsOfNumbers.unit",
+        "Stops.wait",
+        "Stops.end",
+        "Stops._put_back",
+        "Stops.give_back",
+    },
     "confide.models.scores": {
         "LinearModel.of",
         "LinearModel.scores_alone",
@@ -90,6 +101,7 @@ HOLDING = {
         "_chosen.trained",
         "_chosen.noisy",
         "PrivateSearchCV._hold",
+        "_checked_together",
     },
     "confide.estimators.parts": {"intervals_from_parts", "_coefficients"},
     "confide.estimators.evaluation": {
@@ -325,6 +337,20 @@ def entries(folder):
         ),
         "a search": search("permute-and-flip"),
         "a repeated search": search("repeated"),
+        "a search over regressions": lambda ledger: confide.PrivateSearchCV(
+            Pipeline([("features", confide.RandomFourierFeatures(8)), ("model", confide.ERMRegressor(**NUMBERS))]),
+            {"features__length_scale": [0.5, 1.0], "model__loss": ["quantile"]},
+            budget=RICH,
+            ledger=ledger,
+        ).fit(X, X[:, 0]),
+        "a search over kinds": lambda ledger: confide.PrivateSearchCV(
+            Pipeline([("model", confide.Ridge(**NUMBERS))]),
+            {"model": [confide.Ridge(**NUMBERS), confide.PoissonRegressor(**NUMBERS)]},
+            budget=RICH,
+            method="repeated",
+            score_share=0.1,
+            ledger=ledger,
+        ).fit(X, np.abs(X[:, 0])),
         "parts": lambda ledger: confide.intervals_from_parts(confide.LogisticRegression(RICH), X, LABELS, ledger=ledger),
         "parts of a regression": lambda ledger: confide.intervals_from_parts(
             confide.Ridge(RICH, **NUMBERS), X, X[:, 0], ledger=ledger

@@ -55,7 +55,7 @@ def told(ask):
 MANY = {
     "calibration": lambda m: CalibratedClassifierCV(m, cv=2).fit(X, Y),
     "one-vs-rest": lambda m: OneVsRestClassifier(m).fit(X, THREE),
-    "bagging": lambda m: BaggingClassifier(m, n_estimators=3).fit(X, Y),
+    "bagging": lambda m: BaggingClassifier(clone(m).set_params(max_sample_weight=20.0), n_estimators=3).fit(X, Y),
     "elimination": lambda m: RFE(m, n_features_to_select=1).fit(X, Y),
     "voting": lambda m: VotingClassifier([("a", m), ("b", clone(m))]).fit(X, Y),
     "several outputs": lambda m: MultiOutputClassifier(m).fit(X, np.c_[Y, 1 - Y]),

@@ -186,9 +186,7 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         document = json.loads(text, object_pairs_hook=_with_different_keys)
     except (ValueError, RecursionError):
-        raise FileError(
-            f"{path} is not a model file of confide, or it was cut short: it is not JSON, or has a part twice."
-        ) from None
+        raise FileError(f"{path} is not a model file, or was cut short: it is no JSON, or has a part twice.") from None
     if not isinstance(document, dict) or document.get("kind") != _KIND:
         raise FileError(f"{path} is not a model file of confide.")
     if document.get("format_version") != FORMAT_VERSION:

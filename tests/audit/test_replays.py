@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.pipeline import Pipeline
 
 import confide
 from confide import ZCDP, ApproxDP
@@ -66,6 +67,16 @@ def test_classifiers_hold(name):
 def test_regressors_hold(make, budget):
     """Targets beyond their bound."""
     replay(make(budget, target_bound=1.0), X, np.abs(TARGETS[0]), neighbour=(CHANGED[0], np.abs(TARGETS[1]))).check()
+
+
+@pytest.mark.parametrize("method", ["permute-and-flip", "repeated"])
+def test_searches_over_kinds_of_regressions_hold(method):
+    """Each with its own columns, and squared errors on the rows held out."""
+    models = [confide.HuberRegressor(target_bound=1.0), confide.AdditiveRegressor(bounds=(-3, 3), target_bound=1.0)]
+    search = confide.PrivateSearchCV(
+        Pipeline([("model", models[0])]), {"model": models}, budget=1.0, method=method, expected_tries=2.0
+    )
+    replay(search, X, TARGETS[0], neighbour=(CHANGED[0], TARGETS[1])).check()
 
 
 def test_least_squares_by_sums_holds():

@@ -92,7 +92,7 @@ def test_interactions_reach_the_model(folder):
     model = confide.load("model.json")
     assert [interaction.columns for interaction in model.schema_.interact] == [columns[:2]]
     assert f"Interactions: {columns[0]} x {columns[1]}." in shown
-    assert "all different" in fit("--interactions", f"{columns[0]}:{columns[0]}", "--force", code=2).stderr
+    assert "two or more different names" in fit("--interactions", f"{columns[0]}:{columns[0]}", "--force", code=2).stderr
 
 
 def test_loss_and_knots_reach_the_model(folder):

@@ -127,7 +127,7 @@ def test_a_model_without_names_says_why_it_cannot_score_a_file(folder):
     """An array has no names of columns to look for."""
     LogisticRegression(5.0).fit(np.array([[0.1], [0.9]]), [0, 1]).save("model.json")
     message = refused("predict", "model.json", "people.csv", "--out", "scored.csv")
-    assert "without names of columns" in message
+    assert "without names; use confide.load" in message
 
 
 def test_predict_adds_intervals_of_the_class_that_is_shown(tmp_path):

@@ -55,7 +55,7 @@ def test_grids_are_read_from_options_and_files(folder):
         (("--grid", "missing.toml"), "missing.toml: there is no such file"),
         (("--grid", "smoothing=1", "--grid", "smoothing=2"), "--grid names smoothing twice"),
         (("--grid", "smoothing=much"), "--smoothing is not a number"),
-        (("--grid", "knots=2"), "which --model svm does not have"),
+        (("--grid", "knots=2"), "knots= is not a parameter of --model svm"),
         (("--grid", "intercept=perhaps"), "must be true or false"),
         (("--grid", "neighbours=add-or-remove-one"), "--grid cannot vary neighbours"),
         (("--grid", "smoothing=.5", "--held-out", "2"), "--held-out must be"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from pathlib import Path
 
@@ -10,6 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
 
 import confide
 from confide import ApproxDP, ERMClassifier, KernelSVC, LinearSVC, LogisticRegression, ParameterError, Schema
@@ -97,14 +98,14 @@ def test_scikit_learn_is_told_which_losses_take_several_classes(kind):
     assert not ERMClassifier(loss=Hyperbola()).__sklearn_tags__().classifier_tags.multi_class
 
 
-def test_weights_of_rows_are_given_by_name():
-    """They are not in the signature, where ensembles would find them; metadata routing knows them all the same."""
-    model = LogisticRegression(math.inf)
-    assert "sample_weight" not in inspect.signature(model.fit).parameters
+def test_weights_of_rows_are_in_the_signature_of_fit():
+    """Where scikit-learn looks for them: by name, by position, and by metadata routing."""
+    model, weights = LogisticRegression(math.inf), np.linspace(0.1, 1.0, 3000)
+    assert has_fit_parameter(model, "sample_weight")
+    assert not has_fit_parameter(confide.Ridge(), "sample_weight")
     with sklearn.config_context(enable_metadata_routing=True):
         assert model.set_fit_request(sample_weight=True).get_metadata_routing().fit.requests == {"sample_weight": True}
-    with pytest.raises(TypeError, match="positional"):
-        model.fit(X, Y, np.ones(3000))
+    assert np.array_equal(model.fit(X, Y, weights).coef_, clone(model).fit(X, Y, sample_weight=weights).coef_)
 
 
 @pytest.mark.parametrize("make", [confide.AdditiveClassifier, confide.LogisticRegression, confide.KernelSVC])

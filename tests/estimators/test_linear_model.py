@@ -13,7 +13,6 @@ from confide import InputError, Ledger, LogisticRegression, ParameterError, Ridg
 from confide.estimators.linear_model import (
     document_of_model,
     released_model,
-    sample_weight_of,
 )
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
@@ -24,12 +23,8 @@ Y = np.arange(30) % 2
 SCHEMA = Schema(columns={"age": {"low": 0, "high": 9}}, target={"column": "ill", "negative": "no", "positive": "yes"})
 
 
-def test_fit_takes_one_keyword_besides_rows_and_labels():
-    """Another one is refused as Python does; none is None."""
-    assert sample_weight_of({}) is None
-    assert sample_weight_of({"sample_weight": [1.0]}) == [1.0]
-    with pytest.raises(TypeError, match="unexpected keyword argument 'groups'"):
-        sample_weight_of({"sample_weight": [1.0], "weights": [1.0], "groups": [1]})
+def test_fit_takes_no_other_keyword_than_weights_of_rows():
+    """Another one is refused as Python does."""
     with pytest.raises(TypeError, match="'groups'"):
         LogisticRegression().fit(X, Y, groups=Y)
 

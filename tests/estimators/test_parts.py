@@ -128,11 +128,11 @@ def test_what_is_not_divided_says_so_before_the_charge():
     model = LogisticRegression(1.0, classes=[0, 1])
     for changed, match in (
         (confide.KernelSVC(1.0), "random features"),
-        (LogisticRegression(1.0, ledger=ledger), "to the call"),
-        (LogisticRegression(1.0, random_state=0), "to the call"),
+        (LogisticRegression(1.0, ledger=ledger), "not to the estimator"),
+        (LogisticRegression(1.0, random_state=0), "not to the estimator"),
         (LogisticRegression(1.0, neighbours="add-or-remove-one", n_rows_bounds=(500, 700)), "replace-one"),
         (LogisticRegression(1.0, inference_share=0.3), "leave inference_share"),
-        (Ridge(1.0, intervals=True, target_bound=1.0), "leave inference_share or intervals"),
+        (Ridge(1.0, intervals=True, target_bound=1.0), "leave intervals at"),
         ("model", "linear classifier or regressor"),
     ):
         with pytest.raises(ParameterError, match=match):

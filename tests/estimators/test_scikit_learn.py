@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import clone
-from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
@@ -99,7 +99,8 @@ def test_ensembles_take_text_labels(n_classes, with_schema):
         VotingClassifier([("a", model), ("b", clone(model))]),
         VotingClassifier([("a", model)], voting="soft"),
         StackingClassifier([("a", model)], cv=2, stack_method="predict_proba"),
-        BaggingClassifier(model, n_estimators=2),
+        BaggingClassifier(clone(model).set_params(max_sample_weight=20.0), n_estimators=2),
+        AdaBoostClassifier(model, n_estimators=2),
         make_pipeline(FunctionTransformer(), VotingClassifier([("a", make_pipeline(FunctionTransformer(), model))])),
     ):
         assert ensemble.fit(rows, y).score(rows, y) > 0.9

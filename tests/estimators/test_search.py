@@ -14,6 +14,8 @@ import pytest
 import scipy.sparse
 from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LogisticRegression as ScikitLogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
 import confide
 from confide import (
@@ -22,6 +24,7 @@ from confide import (
     BoxBound,
     BudgetExceeded,
     ConfideError,
+    ERMRegressor,
     GroupBound,
     InputError,
     KernelSVC,
@@ -33,6 +36,7 @@ from confide import (
     PureDP,
     Ridge,
     Schema,
+    SchemaEncoder,
 )
 from confide.data.arrays import MemorySource
 from confide.data.federated import FederatedRows
@@ -371,46 +375,101 @@ def test_a_seed_makes_it_repeatable_and_void(rows):
         assert not np.array_equal(first.best_estimator_.coef_, fresh.best_estimator_.coef_)
 
 
+IN_M = {"m__alpha": [1.0]}
+
+
+class Doubled(SchemaEncoder):
+    """A step of the user's own, which may do anything with rows."""
+
+
+def after(step):
+    """A search over ridges of a model after this step."""
+    return search(estimator=Pipeline([("s", step), ("m", LogisticRegression(classes=[0, 1]))]), grid=IN_M)
+
+
+def of_models(*models):
+    """A search over models, as the last step of a pipeline."""
+    return search(estimator=Pipeline([("m", models[0])]), grid={"m": list(models)})
+
+
 def bad_searches():
     """(name, search, what the refusal says)."""
     model = LogisticRegression(classes=[0, 1])
     neighbours = clone(model).set_params(neighbours="add-or-remove-one", n_rows_bounds=(10, 5000))
     persons = LogisticRegression(schema=Schema(columns={"age": {"low": 0, "high": 100}}, person="patient"))
     ledger = Ledger(limit=9.0)
-    return {
-        "a foreign estimator": (search(estimator=ScikitLogisticRegression()), "classifier of confide"),
-        "a regressor": (search(estimator=Ridge(target_bound=1.0)), "classifier of confide"),
-        "its own ledger": (search(estimator=clone(model).set_params(ledger=ledger)), "to the search"),
-        "its own seed": (search(estimator=clone(model).set_params(random_state=1)), "to the search"),
-        "a private number of rows": (search(estimator=neighbours), "replace-one"),
-        "a column of persons": (search(estimator=persons), "without a column of persons"),
-        "no budget": (search(budget=math.inf), "finite"),
-        "an empty grid": (search(grid=[]), "param_grid"),
-        "an empty list": (search(grid={"alpha": []}), "param_grid"),
-        "no grid": (search(grid=3), "param_grid"),
-        "an unknown parameter": (search(grid={"C": [1.0]}), "'C'"),
-        "a bad candidate": (search(grid={"alpha": [1.0, -1.0]}), "alpha"),
-        "a bad last candidate": (search(grid={"alpha": [1.0], "row_norm": [1.0, "large"]}), "row_norm"),
-        "classes of weights": (search(grid={"class_weight": [None, {0: 1.0, 2: 3.0}]}), "class_weight"),
-        "a foreign method": (search(method="best"), "method"),
-        "a share of 1": (search(score_share=1.0), "score_share"),
-        "no rows held out": (search(held_out=0.0), "held_out"),
-        "less than one try": (search(expected_tries=1.0), "expected_tries"),
-        "a little less than 1.01, of low precision": (search(expected_tries=np.float16(1.01)), "expected_tries"),
-        "a generator": (search(random_state=np.random.default_rng()), "random_state"),
-    } | {
-        f"varied {name}": (search(grid={name: [value]}), name)
-        for name, value in {
-            "budget": 1.0,
-            "ledger": None,
-            "random_state": 1,
-            "neighbours": "replace-one",
-            "n_rows_bounds": None,
-            "max_rows_per_person": 1,
-            "schema": None,
-            "classes": [0, 1],
-        }.items()
-    }
+    losses = [ERMRegressor(target_bound=1.0, loss=loss) for loss in ("huber", "absolute")]
+    return (
+        {
+            "a foreign estimator": (search(estimator=ScikitLogisticRegression()), "classifier or regressor of confide"),
+            "a regressor with intervals": (
+                search(estimator=Ridge(target_bound=1.0, intervals=True)),
+                "intervals are not valid",
+            ),
+            "a regressor without a range": (search(estimator=Ridge(target_bound=math.inf)), "without a bound"),
+            "a clip of 0": (search(estimator=Ridge(target_bound=1.0), clip=0.0), "clip"),
+            "no model": (
+                search(estimator=Pipeline([("m", "passthrough")]), grid={"m": [None]}),
+                "classifier or regressor of confide",
+            ),
+            "a step that learns": (after(StandardScaler()), "StandardScaler"),
+            "a step of a class of the user's": (after(Doubled(schema=SCHEMA)), "Doubled"),
+            "persons of a step": (after(SchemaEncoder(schema=persons.schema)), "persons"),
+            "a ledger of a later candidate": (of_models(model, clone(model).set_params(ledger=ledger)), "to the search"),
+            "a seed of a later candidate": (of_models(model, clone(model).set_params(random_state=1)), "to the search"),
+            "neighbours of a later candidate": (of_models(model, neighbours), "replace-one"),
+            "a later one of two rows a person": (of_models(model, clone(model).set_params(max_rows_per_person=2)), "person"),
+            "other classes": (of_models(model, LinearSVC(classes=[0, 2])), "classes"),
+            "another prior": (of_models(model, clone(model).set_params(prior=([0.0] * 3, 0.0))), "prior"),
+            "classes and numbers": (of_models(model, Ridge(target_bound=1.0)), "must predict the same"),
+            "means and medians": (of_models(*losses), "must predict the same"),
+            "two ranges of the target": (of_models(Ridge(target_bound=1.0), Ridge(target_bound=2.0)), "target_bound"),
+            "its own ledger": (search(estimator=clone(model).set_params(ledger=ledger)), "to the search"),
+            "its own seed": (search(estimator=clone(model).set_params(random_state=1)), "to the search"),
+            "a private number of rows": (search(estimator=neighbours), "replace-one"),
+            "a column of persons": (search(estimator=persons), "without a column of persons"),
+            "no budget": (search(budget=math.inf), "finite"),
+            "an empty grid": (search(grid=[]), "param_grid"),
+            "an empty list": (search(grid={"alpha": []}), "param_grid"),
+            "no grid": (search(grid=3), "param_grid"),
+            "an unknown parameter": (search(grid={"C": [1.0]}), "'C'"),
+            "a bad candidate": (search(grid={"alpha": [1.0, -1.0]}), "alpha"),
+            "a bad last candidate": (search(grid={"alpha": [1.0], "row_norm": [1.0, "large"]}), "row_norm"),
+            "classes of weights": (search(grid={"class_weight": [None, {0: 1.0, 2: 3.0}]}), "class_weight"),
+            "a foreign method": (search(method="best"), "method"),
+            "a share of 1": (search(score_share=1.0), "score_share"),
+            "no rows held out": (search(held_out=0.0), "held_out"),
+            "less than one try": (search(expected_tries=1.0), "expected_tries"),
+            "a little less than 1.01, of low precision": (search(expected_tries=np.float16(1.01)), "expected_tries"),
+            "a generator": (search(random_state=np.random.default_rng()), "random_state"),
+        }
+        | {
+            f"varied {name}": (search(grid={name: [value]}), name)
+            for name, value in {
+                "budget": 1.0,
+                "ledger": None,
+                "random_state": 1,
+                "neighbours": "replace-one",
+                "n_rows_bounds": None,
+                "max_rows_per_person": 1,
+                "schema": None,
+                "classes": [0, 1],
+                "target_bound": 1.0,
+            }.items()
+        }
+        | {
+            f"varied {name} of a step": (search(estimator=Pipeline([("m", model)]), grid={f"m__{name}": [value]}), name)
+            for name, value in {"budget": 1.0, "ledger": None, "random_state": 1, "schema": None}.items()
+        }
+    )
+
+
+def test_a_parameter_of_no_step_is_refused_as_by_scikit_learn(rows):
+    """Whose words name the parameters that there are."""
+    ledger = Ledger(limit=9.0)
+    with pytest.raises(ValueError, match="Invalid parameter 'alpha' for estimator Pipeline"):
+        search(estimator=Pipeline([("m", LogisticRegression())]), ledger=ledger).fit(*rows)
+    assert ledger.spent().epsilon == 0.0
 
 
 @pytest.mark.parametrize("name", bad_searches())
@@ -539,7 +598,12 @@ def test_scikit_learns_checks_pass(method):
     """
     grid = {"intercept_scaling": [1.0, 2.0]}
     model = PrivateSearchCV(
-        LogisticRegression(row_norm=1e3), grid, budget=1e6, method=method, expected_tries=4, random_state=0
+        LogisticRegression(row_norm=1e3, max_sample_weight=10.0),
+        grid,
+        budget=1e6,
+        method=method,
+        expected_tries=4,
+        random_state=0,
     )
     assert failed_checks(model) == ""
 

@@ -144,7 +144,7 @@ def test_the_shape_of_a_plan_comes_from_the_schema_where_there_is_one():
     assert parameters.checked_shape(10, np.int64(3), None, None) == 3
     assert parameters.checked_shape(None, 3, None, (1, 9)) == 3
     assert parameters.checked_shape(10, None, ENCODER, None) == parameters.checked_shape(10, 4, ENCODER, None) == 4
-    with pytest.raises(ParameterError, match="4 encoded columns; leave n_features out"):
+    with pytest.raises(ParameterError, match="4 encoded columns; leave it out"):
         parameters.checked_shape(10, 2, ENCODER, None)
     for n_rows, n_features, name in (
         (None, 3, "n_rows"),

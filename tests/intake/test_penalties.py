@@ -107,8 +107,8 @@ def test_other_things_are_refused_as_they_are_given(penalty, message):
 @pytest.mark.parametrize(
     ("penalty", "encoder", "message"),
     [
-        ({"income": 2.0}, ENCODER, "no column of the fit"),
-        ({"d": 2.0}, None, "no column of the fit"),
+        ({"income": 2.0}, ENCODER, "no column. Columns are"),
+        ({"d": 2.0}, None, "no column. Columns are"),
         ({"pay": Smooth()}, ENCODER, "too little to smooth"),
         ({"sex": Smooth()}, ENCODER, "too little to smooth"),
         ({"sex:pay": Smooth()}, ENCODER, "too little to smooth"),

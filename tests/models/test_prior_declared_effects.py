@@ -107,11 +107,11 @@ def test_random_features_beside_columns_have_no_declared_effect():
 @pytest.mark.parametrize(
     ("effects", "message"),
     [
-        ({"agee": "up"}, r'"agee" \(did you mean "age"\?\), which is no column, and no level'),
+        ({"agee": "up"}, r'"agee" \(did you mean "age"\?\), which is no column and no level'),
         ({"job=d": "up"}, r'"job=d".*which is no column'),
         ({"sex=M": "up"}, r'did you mean "sex=m"'),
         ({3: "up"}, 'prior names "3"'),
-        ({"job": "up"}, 'column "job" is a category; name one of its levels, as "job=c"'),
+        ({"job": "up"}, 'column "job" is a category; name one of its levels: "job=c"'),
         ({"age": "upp"}, r'"up", "down" or a finite number for "age" \(did you mean "up"\?\)'),
         ({"age": True}, "a finite number"),
         ({"age": math.nan}, "a finite number"),

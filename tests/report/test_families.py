@@ -131,7 +131,7 @@ def test_methods_that_need_to_know_the_dependence_are_refused(place):
     with pytest.raises(ParameterError, match="same name"):
         family([place / "one.json", place / "one.json"])
     for wrong in (place / "one.json", confide.load(place / "one.json"), 3):
-        with pytest.raises(ParameterError, match="must be a mapping"):
+        with pytest.raises(ParameterError, match="must map names"):
             family(wrong)
     with pytest.raises(ParameterError, match="size"):
         family(files(place)).rejected(0.0)

@@ -25,9 +25,7 @@ from confide.privacy.events import as_events
 from confide.report.ledger_facts import unit_note
 from confide.training.charge import STOPS, VOID_MARK, note_checksum
 
-NO_LEDGER_GIVEN = (
-    "Charged to no ledger: nothing adds this release to others from the same rows. To add them up, give --ledger."
-)
+NO_LEDGER_GIVEN = "Charged to no ledger: nothing adds this release to others from these rows. To add them up, give --ledger."
 _MAKE_ONE = (
     "Make a ledger with `confide ledger init study.db --epsilon 2` and give --ledger study.db, or give --no-ledger where "
     "none is wanted."

@@ -71,7 +71,5 @@ def _schema_of(path: Path, target: str | None) -> Schema:
     if target is None or (schema.target is not None and schema.target.column == target):
         return schema
     if schema.target is not None:
-        raise ParameterError(
-            f'the schema has the target "{schema.target.column}"; leave --target out, or correct the schema.'
-        )
+        raise ParameterError(f'the schema has the target "{schema.target.column}"; leave --target out, or correct it.')
     return replace(schema, target=Target(target, low=-_LARGEST, high=_LARGEST))

@@ -87,6 +87,4 @@ def _results(model: PrivateLinearModel, plan: AnyPlan, accuracies: dict[str, flo
     yield heading("On the test part")
     rows = [(names[key], f"{value:.1%}", f"{1 - value:.1%}") for key, value in accuracies.items()]
     yield table(("model", "accuracy", "error"), rows)
-    yield text(
-        "These data are public, so their scores may be shown. A score on private rows is not covered by the guarantee."
-    )
+    yield text("These data are public, so their scores may be shown. No guarantee covers a score on private rows.")

@@ -56,8 +56,6 @@ def _pairs(given: list[str], schema: Schema) -> list[tuple[str, str]]:
         if len(divisions) != 1:
             unknown = [name for name in words.split(":") if name not in names]
             which = f" No columns are {listed_unknown(unknown, names)}." if unknown else ""
-            raise ParameterError(
-                f"--cross must name two columns of the schema with a colon between them, such as sex:income.{which}"
-            )
+            raise ParameterError(f"--cross must name two columns with a colon between them: sex:income.{which}")
         pairs += divisions
     return pairs

@@ -118,17 +118,13 @@ def _blocks(files: Mapping[str, Path], schema: SchemaDraft, study: StudyDraft, n
 
     yield verbatim(*[f"Wrote {path}" for path in files.values()])
     if names.n_unnamed:
-        yield text(
-            "A column without a name was left out." if names.n_unnamed == 1 else "Columns without names were left out."
-        )
+        yield text("A column without name was left out." if names.n_unnamed == 1 else "Columns without names were left out.")
     folder = files["study"].parent
     yield heading("What to do next" + ("" if folder == Path() else f", in the folder {folder}"))
     if schema.n_blank:
         yield text(f"Fill in {study.schema}: {schema.n_blank} places are marked FILL IN. Do not look at the rows for it.")
     elif schema.from_rows:
-        yield text(
-            f"Correct {study.schema}: its suggestions come from the rows of {schema.from_rows}, declared to be public."
-        )
+        yield text(f"Correct {study.schema}: its suggestions come from rows of {schema.from_rows}, declared to be public.")
     for sentence, command in (
         ("Show the cost and the yield of a fit; this reads no row and spends nothing:", plan_command(study)),
         ("Let the curator see how the table fits the schema; the answer is not for release:", check_command(study)),

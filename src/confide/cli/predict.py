@@ -266,9 +266,7 @@ def _kinds_of_columns(model: PrivateLinearModel, path: Path) -> dict[str, Litera
         return kinds_of_columns(model.schema)
     names = getattr(model, "feature_names_in_", None)
     if names is None:
-        raise FileError(
-            f"{path} was trained on an array without names of columns; use confide.load in Python, or train with a schema."
-        )
+        raise FileError(f"{path} was trained on an array without names; use confide.load in Python, or train with a schema.")
     return dict.fromkeys(map(str, names), "number")
 
 

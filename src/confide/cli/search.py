@@ -35,6 +35,7 @@ def search(
     method: Literal["auto", "permute-and-flip", "exponential", "repeated"] = "auto",
     held_out: float | None = None,
     score_share: float = 0.0,
+    clip: float | None = None,
     expected_tries: float | None = None,
     options: ModelOptions,
     out: Path = Path("model.json"),
@@ -44,7 +45,7 @@ def search(
     """Choose options of a model from a public list, and release the choice with the model under one budget.
 
     The whole search is one charge. What it learns about the other candidates stays private. The ridge (--alpha) needs no
-    search: its automatic value costs nothing. Models of classes alone can be searched.
+    search: its automatic value costs nothing. The plan says how much noise the search adds.
     """
     from confide.cli import output
     from confide.cli.fit import MOST_WEIGHTS_SHOWN
@@ -61,7 +62,7 @@ def search(
     searched_model = ModelOptions(**vars(options) | {"seed": None}).estimator(budget, columns)
     searched = PrivateSearchCV(
         searched_model, points, budget=budget, method=method, held_out=held_out,
-        score_share=score_share, expected_tries=expected_tries, ledger=charges.ledger, random_state=options.seed,
+        score_share=score_share, clip=clip, expected_tries=expected_tries, ledger=charges.ledger, random_state=options.seed,
     )  # fmt: skip
     screen = output.Screen(output_format)
     with spending.charged(charges):
@@ -125,8 +126,9 @@ def _blocks_of_choice(searched: PrivateSearchCV) -> Iterator[Block]:
     yield heading("Choice")
     yield table(("option", "value"), list(_options_of(searched.best_params_).items()), words=("value",))
     if hasattr(searched, "best_score_"):
+        name = "Minus the mean clipped error" if searched.plan_.errors else "Accuracy"
         yield text(
-            f"Accuracy of the winner on the rows held out: {searched.best_score_:.4f}, with noise of standard deviation "
+            f"{name} of the winner on the rows held out: {searched.best_score_:.4g}, with noise of standard deviation "
             f"{searched.best_score_deviation_:.2g}. It is the best of several, so on average too high."
         )
 
@@ -140,6 +142,7 @@ def _document(searched: PrivateSearchCV, out: Path) -> dict[str, Any]:
 
     score = None
     if hasattr(searched, "best_score_"):
-        score = {"accuracy": searched.best_score_, "deviation": searched.best_score_deviation_}
+        name = "minus_clipped_error" if searched.plan_.errors else "accuracy"
+        score = {name: searched.best_score_, "deviation": searched.best_score_deviation_}
     choice = {"model": str(out), "choice": _options_of(searched.best_params_), "score": score}
     return choice | output.model_document(searched.best_estimator_)

@@ -107,9 +107,7 @@ def _text(study: Study, key: str, value: Any) -> str:
         return repr(value)
     rows = list(value.items()) if isinstance(value, dict) else value
     if not isinstance(rows, list) or not all(isinstance(row, list | tuple) for row in rows):
-        raise StudyError(
-            f"{study.path}: [model] {key}: must be text, a number, a list of lists of names, or a table of names."
-        )
+        raise StudyError(f"{study.path}: [model] {key}: must be text, a number, lists of names, or a table of names.")
     if any(sign in str(name) for row in rows for name in row for sign in ":,"):
         raise StudyError(
             f"{study.path}: [model] {key}: names a column or a label with a colon or a comma; say it in the schema, or "
@@ -382,9 +380,7 @@ def _refuse_no_family(study: Study, options: ModelOptions) -> None:
     if study.outputs.adjust is None:
         return
     if options.intervals is None and options.interest is None:
-        raise StudyError(
-            f"{study.path}: [outputs] adjust: is for models with intervals: add intervals or interest to [model]."
-        )
+        raise StudyError(f"{study.path}: [outputs] adjust: is for models with intervals: add intervals or interest.")
     if options.interest is not None and study.outputs.adjust == SINGLE_STEP:
         raise StudyError(f'{study.path}: [outputs] adjust: "{SINGLE_STEP}" is not for interest; write "holm".')
 

@@ -151,9 +151,7 @@ def _fetched(address: str) -> list[SpooledFile]:
     """Private copies of the files at an address, or of all that match a pattern."""
     shown = shown_address(address)
     if re.match("(postgres|postgresql|sqlite|mysql|mariadb|oracle|mssql)[+:]", shown):
-        raise ParameterError(
-            f"{shown} is a database; give the text of a query in SQL, whose answer holds the rows (--query FILE)."
-        )
+        raise ParameterError(f"{shown} is a database; give the text of a query in SQL for the rows (--query FILE).")
     remote: Any = imported(lambda: import_module("fsspec"), f"{shown}, an address,", "remote")
     try:
         files = remote.open_files(re.sub(r":/+", "://", address, count=1), "rb")

@@ -407,9 +407,7 @@ class PieceFile:
         try:
             self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by `close`
         except OSError as error:
-            raise FileError(
-                f"cannot create a file in the folder of the cache: {error.strerror}. Give another folder or no cache."
-            ) from None
+            raise FileError(f"cannot create a file in the cache: {error.strerror}. Give another or none.") from None
         self._starts: list[tuple[int, int]] = []
         """Where each piece begins, and in how many arrays it is."""
         self._reading = threading.Lock()

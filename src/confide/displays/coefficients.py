@@ -388,9 +388,7 @@ def _common_effects(
     wanted = shared if columns is None else list(columns) if is_list(columns) else [columns]
     if not wanted or any(not is_text(name) or name not in shared for name in wanted):
         which = f"These are {listed(shared)}." if shared else "They have none."
-        raise ParameterError(
-            f"columns must be those that all models describe in the same way, but for knots and atoms. {which}"
-        )
+        raise ParameterError(f"columns must be those that all models describe alike, but for knots and atoms. {which}")
     outcome = _one_outcome(of.outcome for of in effects_by_model.values())
     drawn = {}
     for name, of in effects_by_model.items():

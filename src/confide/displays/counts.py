@@ -110,9 +110,7 @@ class CountsDisplay(Display):
                 f"call confide.evaluate, and {cls.__name__}.from_counts with what it gives. Nothing was charged."
             )
         if cls._needs_probabilities and not hasattr(estimator, "predict_proba"):
-            raise ParameterError(
-                "a support vector machine gives no probabilities, so nothing to calibrate. Nothing was charged."
-            )
+            raise ParameterError("a support vector machine gives no probabilities to calibrate. Nothing was charged.")
         return cls.from_counts(evaluate(estimator, X, y, budget=budget, ledger=ledger, **others), ax=ax)
 
     @property

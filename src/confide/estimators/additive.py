@@ -25,6 +25,7 @@ from confide.estimators.linear_model import (
     SchemaReader,
     names_of_plan,
 )
+from confide.estimators.logistic import LogisticRegression
 from confide.estimators.parameters import AdditiveParameters, IntervalsParameter, MeanParameter, PenaltyParameter, estimator
 from confide.estimators.regression import LossRegressor, poisson_loss, squared_loss
 from confide.estimators.released import effects_of
@@ -455,48 +456,8 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, PenaltyParameter, 
     def _scores_at(self, probabilities: Array) -> Array:
         return super()._scores_at(probabilities) if self.loss == "logistic" else self._link.scores_at(probabilities)
 
-    def predict_proba(self, X: Any) -> Array:
-        """Compute the probability of each class in `classes_`, (n, n_classes).
-
-        With three or more classes and loss="logistic_hinge", the probabilities of a row are divided by their sum.
-
-        Parameters
-        ----------
-        X : array, SciPy sparse matrix or frame (n, d)
-            Rows, in the units of the fit; with a schema a frame that has its columns.
-
-        Returns
-        -------
-        array (n, n_classes) of float64
-            In [0, 1]; each row adds up to 1. The columns are in the order of `classes_`.
-
-        Raises
-        ------
-        InputError
-            If the rows cannot be used. The message shows no value from them.
-        """
-        return np.exp(self.predict_log_proba(X))
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Compute the logarithms of `predict_proba`, (n, n_classes).
-
-        Parameters
-        ----------
-        X : array, SciPy sparse matrix or frame (n, d)
-            Rows, in the units of the fit; with a schema a frame that has its columns.
-
-        Returns
-        -------
-        array (n, n_classes) of float64
-            At most 0, in the order of `classes_`.
-
-        Raises
-        ------
-        InputError
-            If the rows cannot be used. The message shows no value from them.
-        """
-        scores = self.decision_function(X)
-        return self._link.log_probabilities(scores)
+    predict_proba = LogisticRegression.predict_proba
+    predict_log_proba = LogisticRegression.predict_log_proba
 
 
 @estimator
@@ -571,9 +532,7 @@ class AdditiveRegressor(MeanParameter, AdditiveColumns, IntervalsParameter, Pena
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss | SquaredError:  # type: ignore[override]  # "squared" has none
         if self._chosen_loss == "squared" and self.inference_share != 0.0:
-            raise ParameterError(
-                "there are no intervals with loss='squared': set inference_share to 0, or take loss='huber' or 'poisson'."
-            )
+            raise ParameterError("loss='squared' has no intervals: set inference_share to 0, or take another loss.")
         if self._chosen_loss == "squared":
             return squared_error(self._target(encoder).bound)
         return super()._minimised(encoder)

@@ -83,9 +83,7 @@ def _loss_of(model: Any) -> Any:
     return minimised.for_classes(n_classes).loss if isinstance(minimised, ScoreLoss) else None
 
 
-_WITHOUT_INTERVALS = (
-    "Each fit spends budget anew. The released coefficients without intervals are in coef_; `confide inspect` shows them."
-)
+_WITHOUT_INTERVALS = "Each fit spends anew. The coefficients without intervals are in coef_; `confide inspect` shows them."
 
 _USUAL_TARGET = "regularised"
 
@@ -338,7 +336,7 @@ class CoefficientIntervals:
 
         if self._interest is not None:
             raise ParameterError(
-                "covariance is for models with intervals for all coefficients: give inference_share in place of interest."
+                "covariance is for intervals for all coefficients: give inference_share in place of interest."
             )
         self._refuse_single_weights()
         if self._n_scores > 1:
@@ -517,16 +515,14 @@ def checked_interest(given: Any, encoder: Encoder | None, names: Callable[[], Se
     unknown = [name for name in given if name not in known]
     if unknown:
         what = "is no column" if len(unknown) == 1 else "are no columns"
-        raise ParameterError(
-            f"interest names {listed_unknown(unknown, known)}, which {what}. The columns are {listed(known)}."
-        )
+        raise ParameterError(f"interest names {listed_unknown(unknown, known)}, which {what}. Columns are {listed(known)}.")
     if encoder is None:
         chosen_sums = [Combination(name, "per 1, as given", (name,), 1.0, ((known.index(name), 1.0),)) for name in given]
     else:
         chosen_sums = [one for name in given for one in _of_column(name, encoder)]
     if len(chosen_sums) > _MOST:
         raise ParameterError(
-            f"interest is for at most {_MOST} coefficients, and these columns have {len(chosen_sums)}. Name fewer columns."
+            f"interest is for at most {_MOST} coefficients; there are {len(chosen_sums)}. Name fewer columns."
         )
     return tuple(chosen_sums)
 

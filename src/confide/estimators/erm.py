@@ -7,7 +7,7 @@ from typing import Any
 from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, OneMargin, SmoothHinge
 from confide.erm.target_losses import TiltedLoss
 from confide.erm.transformed_losses import DeclaredLoss
-from confide.errors import ParameterError
+from confide.errors import ParameterError, is_text
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.parameters import PenaltyParameter, StraightLineParameters, estimator
 from confide.estimators.regression import LossRegressor, poisson_loss, squared_loss
@@ -194,14 +194,18 @@ class ERMRegressor(StraightLineParameters, PenaltyParameter, LossRegressor):
         return isinstance(self.loss, str) and self.loss == "poisson"
 
     @property
+    def _quantile(self) -> float | None:
+        return {"absolute": 0.5, "quantile": checked("quantile", self.quantile)}.get(str(self.loss))
+
+    @property
     def _may_shift(self) -> bool:
         # A loss of the user's own may be no function of residuals.
-        return isinstance(self.loss, str) and super()._may_shift
+        return is_text(self.loss) and super()._may_shift
 
     def _loss(self, target_bound: float) -> ScoreLoss:
         if self._has_counts:
             return poisson_loss(target_bound, self.threshold)
-        name = self.loss if isinstance(self.loss, str) else ""
+        name = self.loss if is_text(self.loss) else ""
         if name in ("huber", "clipped_squared"):
             return squared_loss(name, target_bound, self.threshold)
         if target_bound == float("inf"):

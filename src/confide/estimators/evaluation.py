@@ -198,9 +198,7 @@ def _bins_of_tables(n_bins: Any, *, is_pair: bool, has_groups: bool) -> int:
     if n_bins is None:
         return 0 if has_groups else USUAL_BINS_OF_TABLES
     if not is_whole(n_bins) or not (n_bins == 0 or LEAST_BINS <= n_bins <= MOST_BINS):
-        raise ParameterError(
-            f"n_bins must be a whole number from {LEAST_BINS} to {MOST_BINS}, or 0 for no calibration, which has less noise."
-        )
+        raise ParameterError(f"n_bins must be a whole number from {LEAST_BINS} to {MOST_BINS}, or 0 for no calibration.")
     return int(n_bins)
 
 

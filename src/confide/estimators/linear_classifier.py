@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Self, Unpack
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from confide.array_types import Array
 from confide.callers import labels_are_encoded
 from confide.errors import ParameterError, is_whole
-from confide.estimators.linear_model import PrivateLinearModel, WeightsOfRows, released_model, sample_weight_of
+from confide.estimators.linear_model import PrivateLinearModel, released_model
 from confide.estimators.parameters import ClassParameters, SampleWeightParameter
 from confide.features.cells import positions_of
 from confide.features.encoder import Encoder
@@ -30,9 +31,6 @@ from confide.training.settings import ScoreLoss
 
 class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]  # scikit-learn ships no types
     """A linear classifier, released under differential privacy. A subclass says which loss it minimises."""
-
-    # `fit` does not spell out `sample_weight` (see its notes), so scikit-learn's metadata routing is told of it here.
-    __metadata_request__fit: ClassVar[dict[str, None]] = {"sample_weight": None}
 
     intercept_: Array
 
@@ -63,12 +61,11 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         ParameterError
             If a parameter cannot be used, or there is no private fit with these parameters.
         """
-        return self._plan_one_of_several(n_rows, n_features, n_classes, set_aside=0.0)
+        return self._plan(n_rows, n_features, n_classes)
 
-    def _plan_one_of_several(
-        self, n_rows: int | None, n_features: int | None, n_classes: int | None, *, set_aside: float
+    def _plan(
+        self, n_rows: int | None, n_features: int | None, n_classes: int | None = None, *, set_aside: float = 0.0
     ) -> Plan:
-        """The plan of one fit of several, of which all or one are released. `set_aside` is explained in `Problem`."""
         domain = self._target(checked_schema(self.schema)).domain
         declared = 2 if domain is None else len(domain)
         n_classes = declared if n_classes is None else n_classes
@@ -78,10 +75,10 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
                 f"n_classes must be a whole number from 2 to {MOST_CLASSES}. If classes are declared, it must be their "
                 f"number, or be left out."
             )
-        plan: Plan = self._plan(n_rows, n_features, int(n_classes), set_aside=set_aside)  # type: ignore[assignment]  # of a loss
+        plan: Plan = super()._plan(n_rows, n_features, int(n_classes), set_aside=set_aside)  # type: ignore[assignment]  # of a loss
         return plan
 
-    def fit(self, X: Any, y: Any = None, **weights_of_rows: Unpack[WeightsOfRows]) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Train on the rows, charge the ledger, and release the model.
 
         Parameters
@@ -105,14 +102,9 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
             If a parameter or the rows cannot be used. Nothing was charged.
         BudgetExceeded
             If the ledger has too little left. Nothing was charged, and no row was used.
-
-        Notes
-        -----
-        Give `sample_weight` by name. The signature does not spell it out, because scikit-learn's ensembles would then pass
-        the number of times that they drew a row, which exceeds any cap on a weight. As it is, they repeat rows instead.
         """
         labels, are_positions = labels_given(y, self.classes, self.schema)
-        self._train(X, labels, sample_weight_of(weights_of_rows))
+        self._train(X, labels, sample_weight)
         if are_positions:
             self._give_positions()
         return self

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from numbers import Integral
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeAlias, TypedDict
+from typing import Any, ClassVar, Self, TypeAlias
 from weakref import WeakSet
 
 import numpy as np
@@ -47,10 +47,10 @@ from confide.first_use import done_above
 from confide.intake import parameters
 from confide.intake.arrays import rows_to_score
 from confide.intake.penalties import GivenForm, checked_penalty, form_of, refuse_without_functions
-from confide.intake.rows import checked_input
+from confide.intake.rows import GivenRows, checked_input
 from confide.intake.specification import Columns, RowSpecification
 from confide.intake.targets import Numbers, TargetKind, domain_sentence
-from confide.known_words import names_by_position, suggestion
+from confide.known_words import names_by_position
 from confide.models.exports import onnx_model_of, python_of, sql_of
 from confide.models.files import document_of, read_model
 from confide.models.model import ReleasedModel
@@ -233,20 +233,6 @@ _MOST_NAMED_COLUMNS = 10**6
 """Names of so many columns still take little time and memory."""
 
 
-class WeightsOfRows(TypedDict, total=False):
-    """What may be given for each row besides X and y."""
-
-    sample_weight: ArrayLike | None
-
-
-def sample_weight_of(given: WeightsOfRows) -> Any:
-    """The weights of rows among the keyword arguments of `fit`, or None. Any other argument is refused."""
-    if unknown := sorted(given.keys() - {"sample_weight"}):
-        meant = suggestion(unknown[0], ["sample_weight"])
-        raise TypeError(f"fit() got an unexpected keyword argument {unknown[0]!r}{meant}")
-    return given.get("sample_weight")
-
-
 class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParameters, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ships no types
     """A linear model, released under differential privacy. A subclass says what is minimised and what is predicted."""
 
@@ -269,7 +255,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
     def _train(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Do the work of `fit`: check, train, release, and keep what was released."""
         given = checked_input(X, y, sample_weight, self)
-        schema = self._schema_of(given.schema_for, lambda _: given.column_names(), given.n_rows_given, given.n_classes_given)
+        schema = self._schema_of_rows(given)
         encoder = parameters.checked_schema(schema)
         if given.scores_rows:  # parties send no counts
             encoder = self._with_slots(encoder, given.n_rows_given)
@@ -348,8 +334,11 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
     def _units_of_effects(self, encoder: Encoder | None) -> tuple[float, Callable[[float], float]]:
         """What "up" stands for over the range of a number, and the change of scores for a declared change."""
 
-    def _plan(self, n_rows: int | None, n_features: int | None, n_classes: int = 0, *, set_aside: float = 0.0) -> AnyPlan:
+    def _plan(
+        self, n_rows: int | None, n_features: int | None, n_classes: int | None = None, *, set_aside: float = 0.0
+    ) -> AnyPlan:
         """The plan for these numbers of rows, columns and classes. `set_aside` is explained in `Problem`."""
+        n_classes = n_classes or 0
         schema, count = self._schema_of_plan(n_rows, n_features, n_classes), partial(checked_count, "n_rows", n_rows)
         encoder = self._with_slots(parameters.checked_schema(schema), count)
         chosen = self._with_chosen_features(encoder, count)
@@ -383,6 +372,10 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
         where that is public, and `n_classes` that of classes, 0 for a number, where parameters and schema do not name them.
         """
         return read_by(self.schema)
+
+    def _schema_of_rows(self, given: GivenRows) -> Schema | None:
+        """The schema by which these rows are read and encoded."""
+        return self._schema_of(given.schema_for, lambda _: given.column_names(), given.n_rows_given, given.n_classes_given)
 
     def _with_slots(self, encoder: Encoder | None, count: Callable[[], int]) -> Encoder | None:
         """The encoder, with slots for atoms if the fit looks for some. `count` gives the number of rows, if it is public."""
@@ -690,6 +683,11 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
     def _shift_of_targets(self, encoder: Encoder | None) -> float:
         """The public number that is subtracted from all targets."""
         return 0.0
+
+    @property
+    def _quantile(self) -> float | None:
+        """The quantile of the target that is predicted; None where it is a class or a mean."""
+        return None
 
     @abstractmethod
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss | SquaredError:

@@ -187,8 +187,7 @@ def intervals_from_parts(
     if is_automatic(getattr(estimator, "interactions", None)):
         # There are no intervals beside random features.
         estimator = clone(estimator).set_params(interactions=())
-    of_rows = (given.schema_for, lambda _: given.column_names(), given.n_rows_given, given.n_classes_given)
-    schema = estimator._schema_of(*of_rows)
+    schema = estimator._schema_of_rows(given)
     refuse_persons(schema, "intervals from parts need")
     estimator = clone(estimator)
     estimator._take_choices(schema, given.n_rows_given)
@@ -258,6 +257,25 @@ def _coefficients(plan: AnyPlan, part: CheckedRows, settings: Settings, entropy:
     return np.hstack(columns).ravel()
 
 
+def refuse_in_parts(model: Any, what: str, why: str) -> None:
+    """Refuse a model that cannot be fitted to parts of the rows, as one of several fits of one release.
+
+    Parameters
+    ----------
+    model : the unfitted model
+    what : what makes the release
+    why : why it has no other intervals
+    """
+    if model.ledger is not None or model.random_state is not None:
+        raise ParameterError(f"give ledger and random_state to {what}, not to the estimator: all fits are one release.")
+    if Neighbours.parse(model.neighbours) is not Neighbours.REPLACE_ONE:
+        private = "the number of rows is private under 'add-or-remove-one', and so would be the sizes of parts"
+        raise ParameterError(f"{what} cannot be: {private}. Give neighbours='replace-one', if it may be public.")
+    for name in ("inference_share", "intervals", "interest"):
+        if str(getattr(model, name, None)) not in ("None", "0.0", "0", "False", "[]", "()"):
+            raise ParameterError(f"intervals are not valid for {what}, because {why}: leave {name} at its default.")
+
+
 def _check_parameters(estimator: Any, n_parts: Any) -> None:
     """Refuse what can be refused before any row is read."""
     if not isinstance(estimator, LinearClassifier | LinearRegressor):
@@ -269,19 +287,6 @@ def _check_parameters(estimator: Any, n_parts: Any) -> None:
         )
     if getattr(estimator, "monotone", None):
         raise ParameterError("intervals from parts are for coefficients as they are released: leave monotone out.")
-    if estimator.ledger is not None or estimator.random_state is not None:
-        raise ParameterError("give ledger and random_state to the call, not to the estimator: all parts are one release.")
-    if Neighbours.parse(estimator.neighbours) is not Neighbours.REPLACE_ONE:
-        raise ParameterError(
-            "intervals from parts need neighbours='replace-one'. With 'add-or-remove-one' the number of rows is private, "
-            "and so would be the sizes of the parts."
-        )
-    if getattr(estimator, "inference_share", 0.0) != 0.0 or getattr(estimator, "intervals", False):
-        raise ParameterError(
-            "intervals from parts need nothing beside the coefficients, so no budget may be kept for other intervals: leave "
-            "inference_share or intervals at the default."
-        )
-    if len(getattr(estimator, "interest", None) or ()):
-        raise ParameterError("intervals from parts are for all coefficients: leave out interest.")
+    refuse_in_parts(estimator, "intervals from parts", "they are for all coefficients of the parts")
     if not is_whole(n_parts) or n_parts < _FEWEST_PARTS:
         raise ParameterError(f"n_parts must be a whole number of at least {_FEWEST_PARTS}, chosen without the rows.")

@@ -390,9 +390,7 @@ def _is_looked_for(column: object) -> bool:
 
 def _released_before(name: str) -> ParameterError:
     """The error for bounds that came from rows: a second release would hide the price of the first."""
-    return ParameterError(
-        f'the bounds of column "{name}" were released from rows; give public outer bounds, as {{"{name}": (low, high)}}.'
-    )
+    return ParameterError(f'column "{name}" has bounds released from rows; give public ones: {{"{name}": (low, high)}}.')
 
 
 def _checked_quantiles(quantiles: Any) -> tuple[float, ...]:

@@ -6,9 +6,10 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar, Self, Unpack
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
@@ -16,7 +17,7 @@ from confide.array_types import Array
 from confide.erm.row_bounds import RowBound
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.errors import ParameterError, checked_flag
-from confide.estimators.linear_model import PrivateLinearModel, WeightsOfRows, sample_weight_of
+from confide.estimators.linear_model import PrivateLinearModel
 from confide.estimators.parameters import (
     DesignParameters,
     IntervalsParameter,
@@ -295,10 +296,7 @@ explained at (0.5, 1e-6) is .026 with a constant of 1 and .051 with one of 2 (ro
 class LossRegressor(SampleWeightParameter, LinearRegressor):
     """A linear regressor that minimises a mean loss plus a ridge. A subclass says which loss."""
 
-    # `fit` does not spell out `sample_weight` (see its notes), so scikit-learn's metadata routing is told of it here.
-    __metadata_request__fit: ClassVar[dict[str, None]] = {"sample_weight": None}
-
-    def fit(self, X: Any, y: Any = None, **weights_of_rows: Unpack[WeightsOfRows]) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Train on the rows, charge the ledger, and release the model.
 
         Parameters
@@ -322,13 +320,8 @@ class LossRegressor(SampleWeightParameter, LinearRegressor):
             If a parameter or the rows cannot be used. Nothing was charged.
         BudgetExceeded
             If the ledger has too little left. Nothing was charged, and no row was used.
-
-        Notes
-        -----
-        Give `sample_weight` by name. The signature does not spell it out, because scikit-learn's ensembles would then pass
-        the number of times that they drew a row, which exceeds any cap on a weight. As it is, they repeat rows instead.
         """
-        return self._train(X, y, sample_weight_of(weights_of_rows))
+        return self._train(X, y, sample_weight)
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
         target_bound = self._target(encoder).bound

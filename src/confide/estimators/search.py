@@ -1,51 +1,60 @@
-"""Private choice of a classifier's parameters: the whole search is one release and is charged once."""
+"""Private choice of a model and its parameters: the whole search is one release and is charged once."""
 
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import partial
-from typing import Any, ClassVar, NoReturn, Self, TypeAlias, Unpack
+from functools import partial, wraps
+from typing import Any, NoReturn, Self, TypeAlias
 
+import joblib
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.model_selection import ParameterGrid
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.ledger import Batch, Ledger
-from confide.array_types import Array
 from confide.blocks import Shown
 from confide.budget_warnings import cautions, of_many_classes, tell_of_unknown_size, warn
-from confide.errors import AccuracyWarning, ParameterError, as_float, checked_count
-from confide.estimators.linear_classifier import LinearClassifier, labels_given
-from confide.estimators.linear_model import TellsOfRepeatedFits, WeightsOfRows, released_model, sample_weight_of
-from confide.estimators.parameters import AdviceOnParameters, advice, advice_on, estimator
-from confide.expected_noise import wasted
+from confide.errors import AccuracyWarning, ParameterError, as_float, checked_count, is_text
+from confide.estimators.linear_classifier import labels_given
+from confide.estimators.linear_model import (
+    PrivateLinearModel,
+    TellsOfRepeatedFits,
+    released_model,
+)
+from confide.estimators.logistic import LogisticRegression
+from confide.estimators.parameters import AdviceOnParameters, advice, estimator
+from confide.estimators.parts import refuse_in_parts
+from confide.estimators.transformers import RandomFourierFeatures, SchemaEncoder
+from confide.expected_noise import noise_on_a_weight, wasted
 from confide.features.encoder import Encoder
 from confide.guarantee import Circumstances, Guarantee, Search
 from confide.intake import parameters
-from confide.intake.rows import checked_input
-from confide.intake.specification import CheckedRows
+from confide.intake.rows import GivenRows, checked_input
+from confide.intake.specification import CheckedRows, RowSpecification
 from confide.intake.targets import declared_domain
 from confide.parameters import checked, checked_choice
 from confide.plan_text import search_blocks
 from confide.privacy.budgets import ZCDP, Budget, Neighbours, PureDP, as_budget, budget_of_row, pure_epsilon
 from confide.privacy.events import Event
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, lattice_exponent
-from confide.privacy.mechanism import Plan, Problem
+from confide.privacy.mechanism import ProblemFacts
 from confide.privacy.noise import Entropy
 from confide.privacy.selection import Repetition, Selection
 from confide.training.assumptions import circumstances_of, guarantee_of, sentences_of_rows
 from confide.training.auto_features import SLOTS
 from confide.training.charge import (
     Charge,
+    ErrorsOfNumbers,
     before_charge,
     charge_and_release,
     deciding_fit,
@@ -65,7 +74,8 @@ PublicNumbers: TypeAlias = tuple[int | None, int | None]
 METHODS = ("auto", "permute-and-flip", "exponential", "repeated")
 
 _SAME_FOR_ALL = (
-    "neighbours", "n_rows_bounds", "max_rows_per_person", "schema", "classes", "inference_share", "interest", "prior",
+    "neighbours", "n_rows_bounds", "max_rows_per_person", "schema", "classes", "inference_share", "intervals", "interest",
+    "prior", "target_bound", "target_low", "target_high",
 )  # fmt: skip
 _FIXED = dict.fromkeys(_SAME_FOR_ALL, "must be the same for all")
 _FIXED |= dict.fromkeys(("budget", "ledger", "random_state"), "is a parameter of the search")
@@ -77,6 +87,11 @@ _TRIES_OF_A_CANDIDATE = 10
 """Mean number of tries for each candidate. Chosen by benchmarks/private_search.py."""
 _HELD_OUT_SHARE = 0.1
 _MOST_TRIES = 1e6
+_CLIP_SHARE = 0.25
+"""The largest residual that tells candidates apart, as a share of the target's range. Chosen by
+benchmarks/private_search.py."""
+_PUBLIC_STEPS = (SchemaEncoder, RandomFourierFeatures)
+"""Steps that learn nothing from rows, and make each row from that row alone, to the bit."""
 _DOWNWARDS = 1.0 - 2.0**-40
 """Factor on a part of a budget, so that rounding cannot make the parts larger than the whole."""
 
@@ -93,21 +108,27 @@ class SearchPlan(Shown):
     part_sizes : numbers of rows in the parts: first those for training, last the one held out
     selection : how the choice is made, or None if tries are repeated
     repetition : the distribution of the number of tries, or None if each candidate is trained once
-    score_noise : the noise on a number of mistakes, added before it is compared or released; None if no score is released
+    score_noise : the noise on a number of mistakes, or a sum of errors, added before it is compared or released; None if no
+        score is released
     event : what a ledger counts
+    errors : for each regressor how far it errs on a row held out, from 0 to 1; empty for classifiers, which count mistakes
+    times_the_noise : the largest noise of a candidate beside its rows, over that of the same model without a search, which
+        has the whole budget and all rows
     """
 
     budget: Budget
-    plans: tuple[Plan, ...]
+    plans: tuple[AnyPlan, ...]
     n_rows: int
     part_sizes: tuple[int, ...]
     selection: Selection | None
     repetition: Repetition | None
     score_noise: LatticeLaplace | LatticeGaussian | None
     event: Event
+    errors: tuple[ErrorsOfNumbers, ...] = ()
+    times_the_noise: float = 1.0
 
     @property
-    def problem(self) -> Problem:
+    def problem(self) -> ProblemFacts:
         """The public facts of the first candidate. Number of rows and neighbours are the same for all candidates."""
         return self.plans[0].problem
 
@@ -119,13 +140,36 @@ class SearchPlan(Shown):
     @property
     def noise(self) -> float:
         """The sum over the candidates of how far the noise displaces their weights. "auto" compares methods by it."""
-        return float(sum(plan.noise_norm for plan in self.plans))
+        return float(sum(map(_displacement, self.plans)))
 
     blocks = search_blocks
 
 
-def _only_if_estimator_has(name: str) -> Any:
-    return available_if(lambda search: hasattr(search.estimator, name))
+def _steps_of(candidate: Any) -> list[Any]:
+    """The steps of a pipeline, without those that are left out, or the estimator itself; the last one is the model."""
+    steps = [step for _, step in candidate.steps] if hasattr(candidate, "steps") else [candidate]
+    return [step for step in steps if step is not None and not is_text(step)] or [None]
+
+
+def _of_choice(name: str) -> Any:
+    """A method of the released model, or of the pipeline that ends with it, as one of the search."""
+
+    def has(search: Any) -> bool:
+        chosen = getattr(search, "best_estimator_", search.estimator)
+        return hasattr(chosen, name) or hasattr(_steps_of(chosen)[-1], name)
+
+    @wraps(getattr(LogisticRegression, name))
+    def method(search: Any, *given: Any, **named: Any) -> Any:
+        check_is_fitted(search)
+        chosen = search.best_estimator_
+        *steps, model = _steps_of(chosen)
+        if steps and not hasattr(chosen, name):
+            raise ParameterError(
+                "the choice is a pipeline, and files have models alone: write the last step of the pipeline."
+            )
+        return getattr(chosen if hasattr(chosen, name) else model, name)(*given, **named)
+
+    return available_if(has)(method)
 
 
 @estimator
@@ -133,8 +177,8 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
     """Choose parameters from a public grid, and release the choice and the chosen model together under one budget.
 
     What the search learns about the other candidates stays private, so there is no ``cv_results_``. The whole search is one
-    charge on the ledger. Some rows are held out to count mistakes on. They are drawn at random, in secret and anew for every
-    fit; the draw depends only on the number of rows.
+    charge on the ledger. Some rows are held out to count mistakes on, or to add up errors of predicted numbers. They are
+    drawn at random, in secret and anew for every fit; the draw depends only on the number of rows.
 
     - "permute-and-flip" and "exponential" train each candidate once, at the whole budget, on a part of the rows that no
       other candidate uses. They choose privately by the mistakes on the rows held out, also at the whole budget. Each
@@ -145,11 +189,14 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
 
     Parameters
     ----------
-    estimator : LogisticRegression, LinearSVC, KernelSVC or ERMClassifier
-        Its budget is not used. Give ledger and random_state to the search, not to the estimator. Its neighbours must be
-        "replace-one", and its schema must not name a column of persons.
+    estimator : a classifier or regressor of confide, or a scikit-learn Pipeline that ends with one
+        The steps before it may be `SchemaEncoder` and `RandomFourierFeatures`, which learn nothing from rows. Its budget is
+        not used. Give ledger and random_state to the search, not to the estimator. Its neighbours must be "replace-one", and
+        its schema must not name a column of persons.
     param_grid : dict or list of dicts
-        Public values of parameters, as for scikit-learn's GridSearchCV, chosen without looking at the rows.
+        Public values of parameters, as for scikit-learn's GridSearchCV, chosen without looking at the rows. Of a pipeline
+        they are named as there, "model__alpha", and a whole step may be a value: several estimators are compared with
+        ``[{"model": [LogisticRegression()]}, {"model": [AdditiveClassifier()], "model__knots": [4, 8]}]``.
     budget : float, PureDP, ApproxDP or ZCDP, default 1.0
         What the whole search costs; finite.
     method : {"auto", "permute-and-flip", "exponential", "repeated"}, default "auto"
@@ -161,6 +208,10 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
     score_share : float, default 0.0
         Share of the budget of the choice that is kept to release the score of the winner, from 0 to below 1. "repeated"
         needs no share, because the noisy score is a part of each try.
+    clip : float or None, default None
+        For regressors: the residual, in the unit of the target, from which an error grows no more; positive. None means a
+        quarter of the declared range of the target. Candidates are compared by squared residuals, and those that predict a
+        quantile by its own loss. What a row counts never leaves 0 to 1, so that one row changes their sum by at most 1.
     expected_tries : float or None, default None
         For "repeated": the mean number of tries, from 1.01 to 1e6. None means ten times the number of candidates. More tries
         take more time. They cost no privacy under a pure budget, and a little under an approximate one.
@@ -171,14 +222,15 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
 
     Attributes
     ----------
-    best_estimator_ : classifier
+    best_estimator_ : classifier, regressor or Pipeline
         The released model.
     best_params_ : dict
         The chosen point of the grid.
     best_index_ : int
         Position of the choice in the grid.
     best_score_ : float
-        Accuracy of the winner on the rows held out, with noise; missing if no score was released. It is the best of several
+        Accuracy of the winner on the rows held out, with noise; for a regressor minus its mean clipped error, in the squared
+        unit of the target, or for a quantile in its unit. Missing if no score was released. It is the best of several
         scores, so on average it is too high.
     best_score_deviation_ : float
         Standard deviation of the noise on `best_score_`; missing if no score was released.
@@ -187,7 +239,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
     guarantee_ : Guarantee
         The guarantee of the whole search.
     classes_ : array (n_classes,)
-        The label domain, sorted.
+        The label domain, sorted; a regressor has none.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : array of str
@@ -199,8 +251,9 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
     `guarantee_.statement()` lists. scikit-learn's GridSearchCV with the same classifiers charges every fit, and its choice
     and its scores are not private.
 
-    alpha="auto" is chosen from public facts and costs nothing; on Adult it does better than a search over alpha. Search over
-    parameters for which there is no such rule, such as the length scale of a kernel.
+    alpha="auto" and other automatic parameters are chosen from public facts and cost nothing; on Adult they do better than a
+    search. Search over parameters for which there is no such rule, such as the length scale of a kernel. `plan` says how
+    much noise a search adds.
 
     Sources: Chaudhuri, Monteleoni and Sarwate, JMLR 2011, on parameter tuning; McKenna and Sheldon, NeurIPS 2020 (permute
     and flip); Papernot and Steinke, ICLR 2022 (repetition). Proof: confide/privacy/proofs/selection.md.
@@ -216,15 +269,13 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
     True
     """
 
-    # As in its classifiers: `fit` does not spell out `sample_weight`, so metadata routing is told of it here.
-    __metadata_request__fit: ClassVar[dict[str, None]] = {"sample_weight": None}
-
-    estimator: LinearClassifier = field(kw_only=False)
+    estimator: PrivateLinearModel | Pipeline = field(kw_only=False)
     param_grid: Mapping[str, Sequence[object]] | Sequence[Mapping[str, Sequence[object]]] = field(kw_only=False)
     budget: float | Budget = 1.0
     method: str = "auto"
     held_out: float | None = None
     score_share: float = 0.0
+    clip: float | None = None
     expected_tries: float | None = None
     ledger: Ledger | Batch | None = None
     random_state: int | None = None
@@ -260,16 +311,17 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
             If a parameter cannot be used, or there is no private search with these parameters.
         """
         budget = self._checked_budget()
-        candidates = self._candidates(budget)
-        has_schema = candidates[0].schema is not None
-        for model in candidates:
-            count = partial(checked_count, "n_rows", n_rows)
-            model._take_choices(model._schema_of_plan(n_rows, n_features, n_classes or 2), count)
-        # If the schema was made of bounds, the number of columns was used for it.
-        is_used = not has_schema and candidates[0].schema is not None
-        return self._plan(budget, candidates, n_rows, (None if is_used else n_features, n_classes))
+        facts, models = [], []
+        for *steps, model in map(_steps_of, self._candidates(budget)):
+            columns, count = _columns_after(steps, n_features), partial(checked_count, "n_rows", n_rows)
+            has_schema = model.schema is not None
+            model._take_choices(model._schema_of_plan(n_rows, columns, n_classes or 2 * is_classifier(model)), count)
+            # If the schema was made of bounds, the number of columns was used for it.
+            facts.append((None if model.schema is not None and not has_schema else columns, n_classes))
+            models.append(model)
+        return self._plan(budget, models, n_rows, facts)
 
-    def _plan(self, budget: Budget, candidates: list[Any], n_rows: int, facts: PublicNumbers) -> SearchPlan:
+    def _plan(self, budget: Budget, candidates: list[Any], n_rows: int, facts: list[PublicNumbers]) -> SearchPlan:
         method = checked_choice("method", self.method, METHODS)
         checked_count("n_rows", n_rows)
         least = len(candidates) + 1 if method in METHODS[1:3] else 2
@@ -279,10 +331,15 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         once = None if method == "repeated" or n_rows <= len(candidates) else self._plan_once
         repeated = self._plan_repeated if method in ("auto", "repeated") else None
         plans = [make(budget, candidates, int(n_rows), facts) for make in (once, repeated) if make is not None]
-        return min(plans, key=lambda plan: plan.noise)
+        chosen: SearchPlan = min(plans, key=lambda plan: plan.noise)
+        alone = self._plans(budget, candidates, [int(n_rows)] * len(candidates), facts, 0.0)
+        times = max(
+            _noise_beside_rows(one) / _noise_beside_rows(other) for one, other in zip(chosen.plans, alone, strict=True)
+        )
+        return replace(chosen, errors=self._errors(candidates), times_the_noise=times)
 
     @keeps_released
-    def fit(self, X: Any, y: Any = None, **weights_of_rows: Unpack[WeightsOfRows]) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Search, charge the ledger once, and release the choice and the chosen model.
 
         Parameters
@@ -305,36 +362,35 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         """
         budget = self._checked_budget()
         candidates, grid = self._candidates(budget), list(ParameterGrid(self.param_grid))
+        models = [_steps_of(candidate)[-1] for candidate in candidates]
         seed, ledger = checked("random_state", self.random_state), parameters.checked_ledger(self.ledger)
-        labels, are_positions = labels_given(y, candidates[0].classes, candidates[0].schema)
-        given = checked_input(X, labels, sample_weight_of(weights_of_rows), candidates[0])
-        refuse_undivided(given)
-        names, count = lambda _: given.column_names(), given.n_rows_given
-        schemas = [model._schema_of(given.schema_for, names, count, given.n_classes_given) for model in candidates]
-        schema = schemas[0]
-        refuse_persons(schema, "a search needs")
+        classified = is_classifier(models[0])
+        labels, are_positions = labels_given(y, models[0].classes, models[0].schema) if classified else (y, False)
+        given = _given_to_each(candidates, X, labels, sample_weight)
+        schemas, settings, specifications = [], [], []
+        for model, own in zip(models, given, strict=True):
+            schemas.append(model._schema_of_rows(own))
+            refuse_persons(schemas[-1], "a search needs")
+            model._take_choices(schemas[-1], own.n_rows_given, own.column_names)
+            encoder = parameters.checked_schema(schemas[-1])
+            settings.append(model._settings(encoder))
+            specifications.append(model._specification(settings[-1], encoder, seed))
         charge = Charge(ledger, seed, f"{type(self).__name__}.fit")
-        tell_of_unknown_size(candidates[0], has_schema=schema is not None)
-        for model, its_schema in zip(candidates, schemas, strict=True):
-            model._take_choices(its_schema, given.n_rows_given, given.column_names)
-        encoders = list(map(parameters.checked_schema, schemas))
-        settings = [model._settings(encoder) for model, encoder in zip(candidates, encoders, strict=True)]
-        specifications = [
-            model._specification(its_settings, encoder, seed)
-            for model, its_settings, encoder in zip(candidates, settings, encoders, strict=True)
-        ]
-        with given.checked(specifications) as rows_of_all:
+        tell_of_unknown_size(models[0], has_schema=schemas[0] is not None)
+        with _checked_together(given, specifications) as rows_of_all:
             rows = rows_of_all[0]
             if settings[0].prior is not None:
                 settings[0].prior.refuse_rows(rows)
             # The plan and the models get the same classes, which may have been taken from the labels present.
-            if declared_domain(candidates[0].classes, schema) is None:
-                for model in candidates:
+            if classified and declared_domain(models[0].classes, schemas[0]) is None:
+                for model in models:
                     model.set_params(classes=list(rows.domain))
             # With a schema, the number of columns follows from it.
-            n_features = rows.columns.n_features_in if rows.encoder is None else None
-            plan = self._plan(budget, candidates, rows.n_rows, (n_features, len(rows.domain)))
-            facts = plan.method, plan.n_rows, plan.part_sizes, grid, [candidate.to_dict() for candidate in plan.plans]
+            columns = (of_one.columns.n_features_in if of_one.encoder is None else None for of_one in rows_of_all)
+            plan = self._plan(budget, models, rows.n_rows, [(own, len(rows.domain) or None) for own in columns])
+            steps = joblib.hash([_steps_of(candidate)[:-1] for candidate in candidates])
+            of_choice = plan.selection, plan.score_noise, plan.errors
+            facts = plan.method, plan.n_rows, plan.part_sizes, grid, steps, of_choice, [its.to_dict() for its in plan.plans]
             charge = charge.of_release(plan.event, lambda: (*facts, *map(deciding_fit, settings, rows_of_all)))
             warn(of_many_classes(*plan.plans), AccuracyWarning)
             unusual = cautions(plan.event.budget, rows.n_rows, rows.n_rows)
@@ -343,209 +399,46 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
                 _guarantee(plan, *candidate, charge, unusual)
                 for candidate in zip(rows_of_all, settings, plan.plans, strict=True)
             ]
-            for model in candidates:
+            for model in models:
                 model.set_params(ledger=ledger, random_state=seed)
+            first_steps = [_steps_of(candidate)[0] for candidate in candidates]
             noises = [plan.score_noise, *(noise for its_plan in plan.plans for noise in lattices_of(its_plan))]
             best = min((wasted(its_plan) or "" for its_plan in plan.plans), key=len)
             stated = guarantees[0].circumstances
             learned = () if stated is None else stated.learned_steps
             before_charge(charge, plan.event.budget, noises, unusual, learned, best or None)
             release = partial(_chosen, plan, rows_of_all)
-            index, fit, noisy_mistakes = charge_and_release(release, plan.event, Neighbours.REPLACE_ONE, charge)
+            index, fit, noisy_score = charge_and_release(release, plan.event, Neighbours.REPLACE_ONE, charge)
             chosen = model_of(fit, plan.plans[index].alpha, guarantees[index], rows_of_all[index], settings[index])
-        model = candidates[index]
-        model._hold(chosen)
+        models[index]._hold(chosen)
         if are_positions:
-            model._give_positions()
-        self.best_index_, self.best_params_, self.best_estimator_ = index, grid[index], model
-        self._hold(noisy_mistakes, chosen.guarantee, model, plan)
+            models[index]._give_positions()
+        self.best_index_, self.best_params_, self.best_estimator_ = index, grid[index], candidates[index]
+        self.plan_, self.guarantee_ = plan, chosen.guarantee
+        self._hold(noisy_score, vars(models[index]) | vars(first_steps[index]))
         return self
 
-    def _hold(self, noisy_mistakes: float | None, guarantee: Guarantee, model: LinearClassifier, plan: SearchPlan) -> None:
-        """Keep what was released, and the public facts that came with it, as attributes."""
-        self.plan_, self.guarantee_ = plan, guarantee
-        for name in ("best_score_", "best_score_deviation_", "feature_names_in_"):
+    def _hold(self, noisy_score: float | None, known: Mapping[str, Any]) -> None:
+        """Keep the score, and what the first step of a pipeline knows of columns, and its model of classes."""
+        for name in ("classes_", "n_features_in_", "feature_names_in_", "best_score_", "best_score_deviation_"):
             self.__dict__.pop(name, None)
-        if noisy_mistakes is not None and plan.score_noise is not None:
-            self.best_score_ = 1.0 - noisy_mistakes / plan.part_sizes[-1]
-            self.best_score_deviation_ = plan.score_noise.deviation / plan.part_sizes[-1]
-        self.classes_, self.n_features_in_ = model.classes_, model.n_features_in_
-        if hasattr(model, "feature_names_in_"):
-            self.feature_names_in_ = model.feature_names_in_
+            self.__dict__ |= {name: known[name]} if name in known else {}
+        plan = self.plan_
+        if noisy_score is not None and plan.score_noise is not None:
+            unit, n_held = plan.errors[0].unit if plan.errors else 1.0, plan.part_sizes[-1]
+            self.best_score_ = (0.0 if plan.errors else 1.0) - unit * noisy_score / n_held
+            self.best_score_deviation_ = unit * plan.score_noise.deviation / n_held
 
-    def predict(self, X: Any) -> Any:
-        """Predict the class of each row with the released model, (n,).
-
-        Parameters
-        ----------
-        X : array, SciPy sparse matrix or frame (n, d)
-            Rows, in the units of the fit; with a schema a frame that has its columns.
-
-        Returns
-        -------
-        array (n,)
-            Labels of `classes_`.
-
-        Raises
-        ------
-        InputError
-            If the rows cannot be used. The message shows no value from them.
-        """
-        return self._chosen_model().predict(X)
-
-    def decision_function(self, X: Any) -> Array:
-        """Compute the scores of the released model, (n,) or (n, n_classes).
-
-        Parameters
-        ----------
-        X : array, SciPy sparse matrix or frame (n, d)
-            Rows, in the units of the fit; with a schema a frame that has its columns.
-
-        Returns
-        -------
-        array (n,) of float64, or (n, n_classes)
-            Scores without a unit, or log-odds for a logistic loss.
-
-        Raises
-        ------
-        InputError
-            If the rows cannot be used. The message shows no value from them.
-        """
-        return self._chosen_model().decision_function(X)  # type: ignore[no-any-return]
-
-    @_only_if_estimator_has("predict_proba")  # type: ignore[untyped-decorator]  # scikit-learn ships no types
-    def predict_proba(self, X: Any) -> Array:
-        """Compute the probabilities of the classes, (n, n_classes), if the released model has them.
-
-        Parameters
-        ----------
-        X : array, SciPy sparse matrix or frame (n, d)
-            Rows, in the units of the fit; with a schema a frame that has its columns.
-
-        Returns
-        -------
-        array (n, n_classes) of float64
-            In [0, 1]; each row adds up to 1. The columns are in the order of `classes_`.
-
-        Raises
-        ------
-        InputError
-            If the rows cannot be used. The message shows no value from them.
-        """
-        return self._chosen_model().predict_proba(X)  # type: ignore[no-any-return]
-
-    @_only_if_estimator_has("predict_log_proba")  # type: ignore[untyped-decorator]  # as above
-    def predict_log_proba(self, X: Any) -> Array:
-        """Compute the logarithms of `predict_proba`, (n, n_classes).
-
-        Parameters
-        ----------
-        X : array, SciPy sparse matrix or frame (n, d)
-            Rows, in the units of the fit; with a schema a frame that has its columns.
-
-        Returns
-        -------
-        array (n, n_classes) of float64
-            At most 0, in the order of `classes_`.
-
-        Raises
-        ------
-        InputError
-            If the rows cannot be used. The message shows no value from them.
-        """
-        return self._chosen_model().predict_log_proba(X)  # type: ignore[no-any-return]
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Compute the accuracy of the released model on the given rows. On private rows it is outside every guarantee.
-
-        Parameters
-        ----------
-        X : array, SciPy sparse matrix or frame (n, d)
-            Rows, in the units of the fit; with a schema a frame that has its columns.
-        y : (n,) labels
-            As in `fit`.
-        sample_weight : (n,) numbers that are not negative, or None
-            The weight of each row in the mean.
-
-        Returns
-        -------
-        float, from 0 to 1
-            The share of rows whose label is predicted.
-
-        Raises
-        ------
-        InputError, ParameterError
-            If rows, labels or weights cannot be used. The message shows no value from them.
-        """
-        return float(self._chosen_model().score(X, y, sample_weight))
-
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the released model as JSON, with the guarantee of the whole search. `confide.load` reads it.
-
-        Parameters
-        ----------
-        path : str or path
-            Where to write.
-        overwrite : bool, default False
-            Whether to replace a file that exists.
-
-        Raises
-        ------
-        NotFittedError
-            If the search is not fitted.
-        FileError
-            If the file exists and `overwrite` is false, or it cannot be written.
-        """
-        self._chosen_model().save(path, overwrite=overwrite)
-
-    def to_sklearn(self) -> Any:
-        """The released model as a fitted pipeline of scikit-learn; see `LogisticRegression.to_sklearn`."""
-        return self._chosen_model().to_sklearn()
-
-    def to_onnx(self) -> Any:
-        """The released model as an ONNX graph; see `LogisticRegression.to_onnx`."""
-        return self._chosen_model().to_onnx()
-
-    def to_sql(self, table: str = "people", dialect: str = "postgresql") -> str:
-        """The released model as a query in SQL; see `LogisticRegression.to_sql`.
-
-        Parameters
-        ----------
-        table : str, default "people"
-            The table, as its name is written in SQL.
-        dialect : {"postgresql", "duckdb", "spark"}, default "postgresql"
-            The dialect of SQL.
-
-        Returns
-        -------
-        str
-            A SELECT statement.
-
-        Raises
-        ------
-        NotFittedError, ParameterError
-            If the search is not fitted, the dialect is unknown, or the model cannot be written so.
-        """
-        return str(self._chosen_model().to_sql(table, dialect))
-
-    def to_python(self) -> str:
-        """The released model as a file of Python; see `LogisticRegression.to_python`.
-
-        Returns
-        -------
-        str
-            The text of the file.
-
-        Raises
-        ------
-        NotFittedError, ParameterError
-            If the search is not fitted, or the model cannot be written so.
-        """
-        return str(self._chosen_model().to_python())
-
-    def _chosen_model(self) -> Any:
-        check_is_fitted(self)
-        return self.best_estimator_
+    predict = _of_choice("predict")
+    decision_function = _of_choice("decision_function")
+    predict_proba = _of_choice("predict_proba")
+    predict_log_proba = _of_choice("predict_log_proba")
+    score = _of_choice("score")
+    save = _of_choice("save")
+    to_sklearn = _of_choice("to_sklearn")
+    to_onnx = _of_choice("to_onnx")
+    to_sql = _of_choice("to_sql")
+    to_python = _of_choice("to_python")
 
     def _checked_budget(self) -> Budget:
         budget = as_budget(self.budget)
@@ -557,6 +450,8 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         held = self.held_out
         if held is not None and not 0.0 < as_float(held) < 1.0:
             raise ParameterError("held_out must be None, or a number strictly between 0 and 1.")
+        if self.clip is not None and not 0.0 < as_float(self.clip) < math.inf:
+            raise ParameterError("clip must be None, or a positive number: the residual from which an error grows no more.")
         tries = self.expected_tries
         if tries is not None and not 1.01 <= as_float(tries) <= _MOST_TRIES:
             raise ParameterError(f"expected_tries must be None, or a number from 1.01 to {_MOST_TRIES:g}.")
@@ -567,42 +462,35 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
 
         What a candidate chooses from public facts depends on the budget of the search, never on its own.
         """
-        estimator = self.estimator
-        if not isinstance(estimator, LinearClassifier):
-            raise ParameterError("estimator must be a classifier of confide, such as LogisticRegression or KernelSVC.")
-        if estimator.ledger is not None or estimator.random_state is not None:
-            raise ParameterError("give ledger and random_state to the search, not to its estimator: it is one release.")
-        if Neighbours.parse(estimator.neighbours) is not Neighbours.REPLACE_ONE:
-            raise ParameterError(
-                "a search needs neighbours='replace-one'. With 'add-or-remove-one' the number of rows is private, and so "
-                "would be the sizes of its parts. Use alpha='auto', which needs no search; or 'replace-one', if the number "
-                "of rows may be public."
-            )
-        refuse_persons(estimator.schema, "a search needs")
-        if getattr(estimator, "inference_share", 0.0) != 0.0:
-            raise ParameterError(
-                "intervals are not valid after a choice among models, so a search has none. Leave inference_share at 0."
-            )
-        if len(getattr(estimator, "interest", None) or ()):
-            raise ParameterError("intervals are not valid after a choice among models: leave interest out of a search.")
         grid: list[Any] = []
         with suppress(TypeError, ValueError):
             grid = list(ParameterGrid(self.param_grid))
         if not grid:
             raise ParameterError("param_grid must be a dict of parameter names and lists of values, or a list of dicts.")
-        names = {name for point in grid for name in point}
+        last = f"{self.estimator.steps[-1][0]}__" if hasattr(self.estimator, "steps") else ""
+        names = {name.removeprefix(last) for point in grid for name in point}
         for name in sorted(names & _FIXED.keys()):
             rests = f"which {_FIXED[name]}: the guarantee rests on it"
             raise ParameterError(f"param_grid cannot vary {name}, {rests}. Take {name} out of param_grid.")
-        if unknown := sorted(names - set(estimator.get_params(deep=False))):
-            kind, known = type(estimator).__name__, estimator.get_params(deep=False)
-            raise ParameterError(
-                f"param_grid names {unknown[0]!r}, which {kind} does not have as a parameter. "
-                f"{advice_on(unknown[0], kind, known)}"
-            )
-        return [clone(estimator).set_params(**clone(point, safe=False), budget=budget) for point in grid]
+        if not last:
+            _refuse_candidate([], self.estimator)
+        made = [
+            clone(self.estimator).set_params(**{name: clone(value, safe=False) for name, value in point.items()})
+            for point in grid
+        ]
+        models = [_steps_of(candidate)[-1] for candidate in made]
+        for *steps, model in map(_steps_of, made):
+            _refuse_candidate(steps, model)
+            for name in filter(partial(hasattr, model), _SAME_FOR_ALL):
+                own, first = getattr(model, name), getattr(models[0], name, getattr(model, name))
+                if own is not first and (name == "prior" or joblib.hash(own) != joblib.hash(first)):
+                    raise ParameterError(f"all candidates of a search need the same {name}, on which the guarantee rests.")
+            if is_classifier(model) != is_classifier(models[0]) or model._quantile != models[0]._quantile:
+                raise ParameterError("all candidates must predict the same: classes, numbers, or one quantile of numbers.")
+            model.set_params(budget=budget)
+        return made
 
-    def _plan_once(self, budget: Budget, candidates: list[Any], n_rows: int, facts: PublicNumbers) -> SearchPlan:
+    def _plan_once(self, budget: Budget, candidates: list[Any], n_rows: int, facts: list[PublicNumbers]) -> SearchPlan:
         """The plan to train each candidate once, on a part of its own, and to choose privately."""
         n_held, m = self._held_out(n_rows, 1.0 / (len(candidates) + 1), len(candidates)), len(candidates)
         sizes = tuple((n_rows - n_held) // m + (part < (n_rows - n_held) % m) for part in range(m))
@@ -614,9 +502,9 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         selection = Selection.of_budget("auto" if self.method == "auto" else self.method, _part_of(row, 1.0 - share))
         return SearchPlan(budget, plans, n_rows, (*sizes, n_held), selection, None, noise, problem.event(budget))
 
-    def _plan_repeated(self, budget: Budget, candidates: list[Any], n_rows: int, facts: PublicNumbers) -> SearchPlan:
+    def _plan_repeated(self, budget: Budget, candidates: list[Any], n_rows: int, facts: list[PublicNumbers]) -> SearchPlan:
         """The plan to train random candidates on all rows that are not held out, each with a noisy score."""
-        persons = checked("max_rows_per_person", self.estimator.max_rows_per_person)
+        persons = checked("max_rows_per_person", candidates[0].max_rows_per_person)
         tries = max(1.01, float(self.expected_tries or _TRIES_OF_A_CANDIDATE * len(candidates)))
         repetition = Repetition.of_mean(_SHAPE, tries)
         n_held = self._held_out(n_rows, _HELD_OUT_SHARE, 1)
@@ -633,24 +521,92 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         share = share if self.held_out is None else float(self.held_out)
         return min(max(1, round(share * n_rows)), n_rows - others)
 
-    def _plans(
-        self, budget: Budget, candidates: list[Any], sizes: Sequence[int], facts: PublicNumbers, set_aside: float
-    ) -> tuple[Plan, ...]:
-        pairs = zip(candidates, sizes, strict=True)
+    def _errors(self, candidates: list[Any]) -> tuple[ErrorsOfNumbers, ...]:
+        """How the errors of each candidate on rows held out are added up; empty for classifiers."""
+        if is_classifier(candidates[0]):
+            return ()
+        targets = [model._target(parameters.checked_schema(model.schema)) for model in candidates]
+        width = min(target.high - target.low for target in targets)
+        clip = _CLIP_SHARE * width if self.clip is None else min(float(self.clip), width)
         return tuple(
-            clone(model).set_params(budget=budget)._plan_one_of_several(size, *facts, set_aside=set_aside)
-            for model, size in pairs
+            ErrorsOfNumbers(model._link, target.low - target.shift, target.high - target.shift, clip, model._quantile)
+            for model, target in zip(candidates, targets, strict=True)
+        )
+
+    def _plans(
+        self, budget: Budget, candidates: list[Any], sizes: Sequence[int], facts: list[PublicNumbers], set_aside: float
+    ) -> tuple[AnyPlan, ...]:
+        return tuple(
+            clone(model).set_params(budget=budget)._plan(size, *known, set_aside=set_aside)
+            for model, size, known in zip(candidates, sizes, facts, strict=True)
         )
 
     def __sklearn_tags__(self) -> Any:
-        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
-        tags.estimator_type, tags.classifier_tags = inner.estimator_type, inner.classifier_tags
-        tags.target_tags, tags.input_tags = inner.target_tags, inner.input_tags
-        return tags
+        return get_tags(self.estimator)
+
+
+def _columns_after(steps: Sequence[Any], n_features: int | None) -> int | None:
+    """The number of columns that public steps make of so many."""
+    for step in steps:
+        n_features = len(step.get_feature_names_out()) if type(step) is SchemaEncoder else step.n_features
+    return n_features
+
+
+def _refuse_candidate(steps: Sequence[Any], model: Any) -> None:
+    """Refuse a candidate that a private search cannot compare with others."""
+    if PrivateLinearModel not in type(model).__mro__:
+        raise ParameterError("estimator must be a classifier or regressor of confide, or a Pipeline that ends with one.")
+    if foreign := [type(step).__name__ for step in steps if type(step) not in _PUBLIC_STEPS]:
+        known = "steps before a model must learn nothing from rows: SchemaEncoder or RandomFourierFeatures"
+        raise ParameterError(f"{known}, and {foreign[0]} is none of them. Leave it out, or give the model a schema.")
+    refuse_in_parts(model, "the search", "the model was chosen among several")
+    for schema in (model.schema, *(getattr(step, "schema", None) for step in steps)):
+        refuse_persons(schema, "a search needs")
+
+
+def _given_to_each(candidates: list[Any], X: Any, y: Any, sample_weight: Any) -> list[GivenRows]:
+    """The rows as each candidate gets them from its public steps, which are applied once where they are the same."""
+    given: dict[str, tuple[GivenRows, list[Any]]] = {}
+    made = []
+    for candidate in candidates:
+        *steps, model = _steps_of(candidate)
+        if (known := joblib.hash(steps)) not in given:
+            rows = X
+            for step in steps:
+                rows = step.fit(rows).transform(rows)
+            given[known] = checked_input(rows, y, sample_weight, model), getattr(candidate, "steps", [])[:-1]
+            refuse_undivided(given[known][0])
+        if steps:
+            candidate.steps[:-1] = given[known][1]
+        made.append(given[known][0])
+    return made
+
+
+@contextmanager
+def _checked_together(given: list[GivenRows], specifications: list[RowSpecification]) -> Iterator[list[CheckedRows]]:
+    """The rows of each candidate, checked; rows that several get are read once."""
+    with ExitStack() as until_released:
+        found: dict[int, CheckedRows] = {}
+        for own in dict.fromkeys(given):
+            places = [place for place, one in enumerate(given) if one is own]
+            rows = until_released.enter_context(own.checked([specifications[place] for place in places]))
+            found |= dict(zip(places, rows, strict=True))
+        yield [found[place] for place in range(len(given))]
+
+
+def _displacement(plan: Any) -> float:
+    """How far the noise displaces weights where nothing but the ridge holds them."""
+    has_sums = hasattr(plan, "target_deviation")
+    return math.sqrt(plan.problem.n_weights) * plan.target_deviation / plan.l2 if has_sums else plan.noise_norm  # type: ignore[no-any-return]
+
+
+def _noise_beside_rows(plan: AnyPlan) -> float:
+    """The noise on a weight of the summed objective over the number of rows: what compares fits at any alpha."""
+    return noise_on_a_weight(plan) / plan.problem.n_rows_low
 
 
 def _guarantee(
-    plan: SearchPlan, rows: CheckedRows, settings: Settings, its_plan: Plan, charge: Charge, unusual: tuple[str, ...]
+    plan: SearchPlan, rows: CheckedRows, settings: Settings, its_plan: AnyPlan, charge: Charge, unusual: tuple[str, ...]
 ) -> Guarantee:
     """The guarantee of the search if this candidate is chosen: the sentences of its model and those of the search."""
     mean_tries = None if plan.repetition is None else plan.repetition.mean
@@ -661,9 +617,9 @@ def _guarantee(
     return guarantee_of(whole, (*of_rows, *sentences_of_search(facts)), rows.encoder, facts, unusual)
 
 
-def _of_the_search(plan: Plan, budget: Budget, n_rows: int) -> Plan:
+def _of_the_search(plan: AnyPlan, budget: Budget, n_rows: int) -> AnyPlan:
     """The plan of a candidate, for the rows and the budget of the search in place of those of its part or its try."""
-    of_all: Plan = of_all_rows(plan, n_rows)
+    of_all: AnyPlan = of_all_rows(plan, n_rows)
     return replace(of_all, budget=budget, event=of_all.problem.event(budget))
 
 
@@ -702,7 +658,7 @@ def plans_again(model: Any) -> tuple[AnyPlan, AnyPlan]:
     facts, released, model = model.guarantee_.circumstances, released_model(model), before_fit(model)
     n_features = None if model.schema is not None else model.n_features_in_
     if facts.search is not None:
-        return _plans_of_chosen(model, facts, n_features, len(released.domain))
+        return _plans_of_chosen(model, facts, n_features, len(released.domain) or None)
     n_rows = None if model.n_rows_bounds is not None else facts.n_rows[0]
     classes = {"n_classes": len(released.domain)} if len(released.domain) > 2 else {}
     plan: AnyPlan = model.plan(n_rows, n_features, **classes)
@@ -725,7 +681,9 @@ def encoder_with_slots(encoder: Encoder, part: Any) -> Encoder:
     return Encoder(encoder.schema.before_fit, slots=SLOTS, in_one=len(part.query.columns) == 1)
 
 
-def _plans_of_chosen(model: Any, circumstances: Circumstances, n_features: int | None, n_classes: int) -> tuple[Plan, Plan]:
+def _plans_of_chosen(
+    model: Any, circumstances: Circumstances, n_features: int | None, n_classes: int | None
+) -> tuple[AnyPlan, AnyPlan]:
     """Two plans of a model that a search chose: by which it was trained, and the same for the whole search.
 
     Raises
@@ -752,7 +710,7 @@ def _plans_of_chosen(model: Any, circumstances: Circumstances, n_features: int |
             raise impossible
         more = _set_aside(budget, search.budget_of_try, repetition)
     candidate = clone(model).set_params(budget=search.budget_of_try)
-    plan = candidate._plan_one_of_several(search.trained_on, n_features, n_classes, set_aside=more)
+    plan = candidate._plan(search.trained_on, n_features, n_classes, set_aside=more)
     return plan, _of_the_search(plan, budget, n_rows)
 
 
@@ -768,18 +726,19 @@ def _set_aside(total: Budget, base: Budget, repetition: Repetition) -> float:
 def _chosen(plan: SearchPlan, rows_of_all: Sequence[CheckedRows], entropy: Entropy) -> tuple[int, Fit, float | None]:
     """Divide the rows, train, count mistakes and choose. Everything was charged before this call.
 
-    What is released is the position of the chosen candidate, its fit, and its noisy number of mistakes if that was paid for.
+    What is released is the position of the chosen candidate, its fit, and its noisy number of mistakes, or sum of errors, if
+    that was paid for.
     """
     *parts, held_out = divided(plan.part_sizes, entropy)
 
-    def trained(index: int) -> tuple[Fit, int]:
+    def trained(index: int) -> tuple[Fit, int | Fraction]:
         rows = rows_of_all[index]
         fit, others = released(plan.plans[index], rows.part(parts[index % len(parts)]).source, entropy), rows.part(held_out)
         if scales := fit[3].get("scaling"):
             others = replace(others, source=others.source.remapped(lambda features: features.scaled(scales)))
-        return fit, mistakes(fit[0], others)
+        return fit, plan.errors[index].of(fit[0], others) if plan.errors else mistakes(fit[0], others)
 
-    def noisy(number: int) -> float:
+    def noisy(number: int | Fraction) -> float:
         assert plan.score_noise is not None  # noqa: S101 - called where it is there
         return float(plan.score_noise.release(np.array([[float(number)]]), entropy)[0, 0])
 
@@ -806,7 +765,7 @@ def _part_of(budget: Budget, share: float) -> Budget:
 
 
 def _score_noise(budget: Budget) -> LatticeLaplace | LatticeGaussian:
-    """The noise on one number of mistakes. One row changes that number by at most 1."""
+    """The noise on one number of mistakes, or sum of errors. One row changes that number by at most 1."""
     if budget.is_concentrated:
         return LatticeGaussian.of_multiplier(1, lattice_exponent(1.0, 1), 1.0, (2.0 * budget.amount) ** -0.5)
     return LatticeLaplace.of_l1(1, 1.0, budget.amount)

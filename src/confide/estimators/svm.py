@@ -257,9 +257,7 @@ class KernelSVC(IntervalsParameter, LinearClassifier):
         if self._has_columns_alone(encoder):
             return None
         if encoder is not None and encoder.appended is not None:
-            raise ParameterError(
-                "the schema has random_features, and a kernel has its own: take random_features out, or use LinearSVC."
-            )
+            raise ParameterError("the schema has random_features, and a kernel its own: take them out, or use LinearSVC.")
         norm = self._norm_beside_columns(encoder)
         length: Any = self.length_scale
         if is_automatic(length):

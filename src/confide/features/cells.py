@@ -111,9 +111,7 @@ def read_dates(what: str, cells: Any, form: str | None = None, refuse: bool = Tr
             try:
                 arrow = pc.local_timestamp(arrow)
             except pa.ArrowInvalid:
-                raise InputError(
-                    f"{what}: its time zone is not known to this machine; install tzdata, or remove it."
-                ) from None
+                raise InputError(f"{what}: its time zone is not known here; install tzdata, or remove it.") from None
         per_day = 86400.0 * {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[kind.unit]
     elif pa.types.is_date64(kind):
         per_day = 86_400_000.0

@@ -137,9 +137,7 @@ class NumberColumn:
         number = declared_day if self.dates else finite_number
         keep(self, f"{where}: ", unit=UNIT, low=number, high=number)
         if not self.low < self.high:
-            raise SchemaError(
-                f"{where}: low must be below high; low is {self.shown(self.low)} and high is {self.shown(self.high)}."
-            )
+            raise SchemaError(f"{where}: low must be below high, not {self.shown(self.low)} and {self.shown(self.high)}.")
         if math.isinf(self.high - self.low):
             raise SchemaError(f"{where}: low and high are too far apart; their difference must be a finite number.")
         self._check_scale(where)
@@ -471,9 +469,7 @@ class CategoryColumn:
         read_code = plain_label if self.part is None else declared_day
         codes = {canonical_label(code): code for code in _codes_of(where, self.missing, read_code)}
         if both := [code for label, code in codes.items() if label in listed]:
-            raise SchemaError(
-                f"{where}: {both[0]!r} is a category and a code for missing cells; keep it in one of the lists."
-            )
+            raise SchemaError(f"{where}: {both[0]!r} is a category and a code for missing cells; keep it in one list.")
         object.__setattr__(self, "missing_codes", tuple(codes.values()))
         object.__setattr__(self, "missing", self.missing_codes or self.missing)
         known = {label: level for level, label in enumerate(listed)}

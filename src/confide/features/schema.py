@@ -173,17 +173,13 @@ class Interaction:
         names = listed_by(name, "a list of names", "the name of a column")(
             "interact: the columns of an interaction", self.columns
         )
-        must = (
-            f"a whole number from 0 to {MOST_EVEN_KNOTS}; without it, numbers enter as they are encoded beside the products"
-        )
+        must = f"a whole number from 0 to {MOST_EVEN_KNOTS}; without it, numbers enter as encoded beside the products"
         knots = reader(must, lambda knots: is_whole(knots) and 0 <= knots <= MOST_EVEN_KNOTS, int, SchemaError)
         scale = partial(checked_number, low=SMALLEST_SCALE, high=1.0, shown="2^-20 to 1", refusal=SchemaError)
         object.__setattr__(self, "columns", names)
         keep(self, f"interact: {' and '.join(names)}: ", knots=optional(knots), scale=scale)
         if len(set(names)) != len(names) or len(names) < (1 if self.knots else 2):
-            raise SchemaError(
-                "interact: each list needs two or more names of columns, all different; or one name of a number, with knots."
-            )
+            raise SchemaError("interact: a list has two or more different names of columns, or one of a number, with knots.")
 
     @property
     def title(self) -> str:
@@ -233,9 +229,7 @@ def interactions_of(described: Any, columns: Mapping[str, Column]) -> tuple[Inte
         for name in interaction.columns:
             if name not in columns:
                 known = suggestion(name, tuple(columns))
-                raise SchemaError(
-                    f"interact: {column_title(name)}{known} is not among the columns; describe it below [columns]."
-                )
+                raise SchemaError(f"interact: {column_title(name)}{known} is no column; describe it below [columns].")
             column = columns[name]
             if interaction.is_curve and not (column.is_number and not column.knots):
                 raise SchemaError(

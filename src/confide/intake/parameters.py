@@ -248,9 +248,7 @@ def checked_class_weight(class_weight: Any, classes: tuple[Any, ...] | None = No
             "class_weight='balanced' would learn the weights from the frequencies of the labels, so one row would change "
             "how much all others count. Give public weights, for example class_weight={0: 1.0, 1: 5.0}."
         )
-    message = (
-        "class_weight must be a dict of public weights, label: number between 1e-9 and 1e9, one for each class, or None."
-    )
+    message = "class_weight must be a dict of public weights, label: number from 1e-9 to 1e9, one for each class, or None."
     least, most = 1.0 / _LARGEST_SAMPLE_WEIGHT, _LARGEST_SAMPLE_WEIGHT
     weights = list(class_weight.values()) if isinstance(class_weight, Mapping) else []
     if not weights or not all(is_number(weight) and least <= weight <= most for weight in weights):
@@ -258,9 +256,7 @@ def checked_class_weight(class_weight: Any, classes: tuple[Any, ...] | None = No
     if classes is not None and set(class_weight) != set(classes):
         unknown = [label for label in class_weight if label not in classes]
         named = f" These are none: {listed_unknown(unknown, classes)}." if unknown else ""
-        raise ParameterError(
-            f"class_weight must name all classes and no other label. The classes are {listed(map(str, classes))}.{named}"
-        )
+        raise ParameterError(f"class_weight must name the classes and no others: {listed(map(str, classes))}.{named}")
     return tuple((label, float(weight)) for label, weight in class_weight.items())
 
 
@@ -277,9 +273,7 @@ def checked_shape(n_rows: Any, n_features: Any, encoder: Encoder | None, n_rows_
     """The number of columns for a plan, which follows from a schema if there is one. The number of rows is checked too."""
     if encoder is not None:
         if n_features is not None and as_float(n_features) != encoder.n_features:
-            raise ParameterError(
-                f"n_features follows from the schema, which has {encoder.n_features} encoded columns; leave n_features out."
-            )
+            raise ParameterError(f"n_features follows from the schema: {encoder.n_features} encoded columns; leave it out.")
         n_features = encoder.n_features
     if n_rows is not None or not n_rows_bounds:
         checked_count("n_rows", n_rows)

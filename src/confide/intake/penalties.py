@@ -349,6 +349,4 @@ def _refuse_unknown(by_column: Mapping[str, Any], known: Sequence[str]) -> None:
     unknown = [name for name in by_column if name not in known]
     if unknown:
         shown = ", ".join(f'"{name}"' for name in known[:_MANY_NAMES]) + (", ..." if len(known) > _MANY_NAMES else "")
-        raise ParameterError(
-            f"the penalty names {listed_unknown(unknown[:1], known)}, which is no column of the fit. Columns are {shown}."
-        )
+        raise ParameterError(f"the penalty names {listed_unknown(unknown[:1], known)}, no column. Columns are {shown}.")

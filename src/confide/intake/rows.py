@@ -371,9 +371,7 @@ def open_rows(
     dask: Any = importlib.import_module("confide.data.dask") if library == "dask" else None  # optional, imported on use
     if is_array_file or (library == "dask" and schema is None):
         if schema is not None or labels is None or target is not None:
-            raise ParameterError(
-                "an array of numbers takes no schema and no target, and its labels or targets are given as `labels`."
-            )
+            raise ParameterError("an array of numbers takes no schema and no target; give its targets as `labels`.")
         return _open_arrays(Path(rows), labels) if is_array_file else dask.rows_of_arrays(rows, labels, client)
     described = _schema_with_target(schema, labels, target)
     if library == "dask":

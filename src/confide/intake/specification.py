@@ -73,9 +73,7 @@ class RowSpecification:
         if self.penalty is None:
             return fourier, fourier
         if n_inputs != self.penalty.n_features:
-            raise ParameterError(
-                f"the penalty is one of {self.penalty.n_features} columns, and rows have {n_inputs} as they enter the fit."
-            )
+            raise ParameterError(f"the penalty has {self.penalty.n_features} columns, and rows of the fit have {n_inputs}.")
         return fourier, PenalisedRows(self.penalty, fourier, self.norm_before_penalty)
 
 

@@ -244,9 +244,7 @@ def _called(declared: DeclaredLoss, name: str, scores: Array, targets: Array) ->
             argument.flags.writeable = False
         answers.append(called(loss, name, given, "on a public grid", partial(_refusal, loss)))
         if answers[-1].shape != given[0].shape:
-            raise _refusal(
-                loss, f"{name} must return an array of the same shape as its arguments, which are one-dimensional"
-            )
+            raise _refusal(loss, f"{name} must return an array of the shape of its arguments, which are one-dimensional")
         if not np.isfinite(answers[-1]).all():
             raise _refusal(loss, f"{name} is not finite at the public score {given[0][~np.isfinite(answers[-1])][0]:.6g}")
     slack = 1e-12 * max(1.0, float(np.abs(answers[0]).max()))

@@ -207,9 +207,7 @@ class ShownClass:
     def of(cls, model: ReleasedModel) -> ShownClass:
         """The class for which the weights of a released classifier are shown."""
         if not model.domain:
-            raise ParameterError(
-                "the model is a regressor, and this is for classifiers only. In Python, read it with confide.load."
-            )
+            raise ParameterError("the model is a regressor; this is for classifiers. In Python, read it with confide.load.")
         labels, target = list(model.domain), None if model.schema is None else model.schema.target
         if len(labels) > 2:
             return cls(None, None if target is None else target.column, None)

@@ -287,9 +287,7 @@ def declared_prior(
     for name, effect in effects.items():
         if name not in places:
             known = f'The columns are {listed(encoder.schema.column_names)}; a level is named as in "column=level".'
-            raise ParameterError(
-                f"prior names {listed_unknown([name], places)}, which is no column, and no level of one. {known}"
-            )
+            raise ParameterError(f"prior names {listed_unknown([name], places)}, which is no column and no level. {known}")
         column, place, level = places[name]
         change = score_of(_declared_change(name, effect, column, level, usual))
         if column.is_number:
@@ -307,9 +305,7 @@ def declared_prior(
 def _declared_change(name: str, effect: Any, column: Column, level: int | None, usual: float) -> float:
     """The declared change from one end of a number's range to the other, or at a level."""
     if not column.is_number and level is None:
-        raise ParameterError(
-            f'prior: column "{name}" is a category; name one of its levels, as "{name}={column.levels[-1]}".'
-        )
+        raise ParameterError(f'prior: column "{name}" is a category; name one of its levels: "{name}={column.levels[-1]}".')
     if is_text(effect) and effect in DIRECTIONS:
         return DIRECTIONS[effect] * usual * (1.0 if column.is_number else SHARE_OF_LEVELS)
     if not is_number(effect) or not math.isfinite(effect):

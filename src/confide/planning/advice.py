@@ -185,9 +185,7 @@ _NO_BOUND = (
     "No bound on what the noise can cost is proven for noisy gradients or for centred rows. A forecast needs a guess of the "
     "error without privacy."
 )
-_OTHER_WEIGHTS = (
-    "another loss, bound, alpha or ridge of a column: distances from other non-private weights cannot be compared"
-)
+_OTHER_WEIGHTS = "another loss, bound, alpha or ridge of a column: distances from other weights cannot be compared"
 
 
 _DELTA = 1e-6
@@ -266,9 +264,7 @@ class Alternatives:
             )
             said += [f"- {name} {distance:.4g}" for name, distance in distances.items()]
         if len(self.budgets) > 1:
-            said.append(
-                "Budgets with as much noise, if alpha, loss and mechanism stay as planned. They do not protect equally:"
-            )
+            said.append("Budgets with as much noise, if alpha, loss and mechanism stay. They do not protect equally:")
             said += [
                 f"- {type(budget)(*(float(f'{amount:.4g}') for amount in budget.amounts.values()))}"
                 for budget in self.budgets

@@ -198,9 +198,7 @@ def simulate(
         raise ParameterError("there are no forecasts for noisy gradients of a loss of your own.")
     problem = plan.problem
     if problem.penalty.function is not None:
-        raise ParameterError(
-            "forecasts are for fits with the ridge or a quadratic form, and the penalty is one of your own."
-        )
+        raise ParameterError("forecasts are for fits with the ridge or a quadratic form, and the penalty is your own.")
     if problem.prior:
         raise ParameterError("forecasts are for fits without a prior: made-up rows do not know the weights that it is near.")
     schema = estimator_with_chosen_schema(estimator, n_rows, n_features).schema

@@ -61,8 +61,8 @@ class Selection:
             law = "permute-and-flip" if flip >= exponential else "exponential"
         return cls(law, exponential if law == "exponential" else flip)
 
-    def choose(self, mistakes: Sequence[int], entropy: Entropy) -> int:
-        """The position of the chosen candidate."""
+    def choose(self, mistakes: Sequence[int | Fraction], entropy: Entropy) -> int:
+        """The position of the chosen candidate, by numbers of mistakes, or sums of errors from 0 to 1."""
         left, least = list(range(len(mistakes))), min(mistakes)
         rate = Fraction(self.epsilon) / 2
         while True:

@@ -220,9 +220,7 @@ class Contents:
         """What an attacker can gain."""
         title = "What an attacker can gain"
         if self.guarantee.void is None and not self.is_sound:
-            return Section(
-                title, [text("It is not known: the guarantee that the file states does not follow from its facts.")]
-            )
+            return Section(title, [text("It is not known: the guarantee that is stated does not follow from the facts.")])
         if not self.odds:
             return Section(title, [text("There is no limit: the release may reveal any row, as the verdict says.")])
         meaning = (

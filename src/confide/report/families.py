@@ -263,9 +263,7 @@ class _Member:
 def _given(analyses: Any, has_ledger: bool) -> tuple[_Member, ...]:
     """The analyses that the user gave, each with a name of its own."""
     if not is_mapping(analyses) and not is_list(analyses):
-        raise ParameterError(
-            "analyses must be a mapping of names to models, files or p-values, or a list of models and files."
-        )
+        raise ParameterError("analyses must map names to models, files or p-values, or be a list of models and files.")
     pairs = analyses.items() if isinstance(analyses, Mapping) else ((None, analysis) for analysis in analyses)
     members = [_member(key, value, place, has_ledger) for place, (key, value) in enumerate(pairs, 1)]
     names = [member.name for member in members]

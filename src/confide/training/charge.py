@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cache, partial, wraps
 from typing import Any, Self, TypeVar, cast
 
@@ -25,6 +26,7 @@ from confide.features.table import RowsPerPerson
 from confide.intake.parameters import checked_ledger
 from confide.intake.rows import GivenRows
 from confide.intake.specification import CheckedRows
+from confide.models.model import Link
 from confide.models.scores import LinearModel, favoured
 from confide.parameters import checked
 from confide.privacy.budgets import Budget, Neighbours, as_budget
@@ -466,9 +468,8 @@ def refuse_persons(schema: Schema | None, what: str) -> None:
     """
     if schema is not None and schema.person is not None:
         raise ParameterError(
-            f"{what} a schema without a column of persons. The number of rows that are kept for all persons is private, and "
-            f"the sizes of the parts must be public. Keep at most k rows of each person yourself, and give "
-            f"max_rows_per_person=k."
+            f"{what} a schema without a column of persons: how many rows they have is private, and the sizes of parts are "
+            f"public. Keep at most k rows of each person yourself, and give max_rows_per_person=k."
         )
 
 
@@ -479,3 +480,45 @@ def mistakes(model: LinearModel, rows: CheckedRows) -> int:
         int(np.count_nonzero(favoured(model.scores_alone(memory.blocks)) != positions_of(memory.labels, n_classes)))
         for memory in rows.source.in_memory()
     )
+
+
+_UNITS = 2**20
+"""Errors on rows held out are rounded to this part of 1, so that their sum is exact and has no order."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorsOfNumbers:
+    """How far predicted numbers err on rows held out: each row adds a number from 0 to 1. Public facts.
+
+    Attributes
+    ----------
+    link : what scores say
+    low, high : the range of targets as they enter the fit, to which predictions are clipped
+    clip : the residual that adds 1, and so do larger ones
+    quantile : None for squared residuals; for a quantile its own loss, in which residuals of one sign weigh more
+    """
+
+    link: Link
+    low: float
+    high: float
+    clip: float
+    quantile: float | None
+
+    @property
+    def unit(self) -> float:
+        """The error that adds 1, in the unit of the target or its square."""
+        return self.clip**2 if self.quantile is None else self.clip * max(self.quantile, 1.0 - self.quantile)
+
+    def of(self, model: LinearModel, rows: CheckedRows) -> Fraction:
+        """The sum over the rows, which one row changes by at most 1: proofs/selection.md, section 3."""
+        total = 0
+        for memory in rows.source.in_memory():
+            predicted = np.clip(self.link.mean(model.scores_alone(memory.blocks)), self.low, self.high)
+            residuals = np.asarray(memory.labels, dtype=np.float64) - predicted
+            if self.quantile is None:
+                errors = residuals * residuals / self.unit
+            else:
+                errors = np.maximum(self.quantile * residuals, (self.quantile - 1.0) * residuals) / self.unit
+            # What is no number counts 1.
+            total += int(np.rint(_UNITS * np.fmin(errors, 1.0)).astype(np.int64).sum())
+        return Fraction(total, _UNITS)
