@@ -1,4 +1,6 @@
-"""Draw the first screen of a report as docs/pictures/report.png, with a browser. Noise is drawn anew: curves move a little.
+"""Draw the first screens of a report and of a moved plan as report.png and plan.png in docs/pictures, with a browser.
+
+Noise of the report is drawn anew: curves move a little.
 
 Run: python -m scripts.draw_report
 """
@@ -15,12 +17,12 @@ from pathlib import Path
 import confide
 from confide.report.writing import browser
 
-PICTURE = Path(__file__).resolve().parents[1] / "docs" / "pictures" / "report.png"
-SIZE = (980, 1000)
+PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
+SIZES = {"report": (980, 1000), "plan": (980, 790)}
 
 
 def main() -> None:
-    """Fit a model of Adult under a ledger, write its report, and photograph it."""
+    """Fit a model of Adult under a ledger, write its report and the page of a plan, and photograph both."""
     found = browser()
     if found is None:
         sys.exit("This needs a browser, such as Chromium.")
@@ -33,10 +35,13 @@ def main() -> None:
         subprocess.run([sys.executable, "-m", "confide", *words], check=True)  # noqa: S603 - our own command
         flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-sync"]
         flags += ["--disable-background-networking", "--disable-component-update", f"--user-data-dir={folder}/browser"]
-        size = f"--window-size={SIZE[0]},{SIZE[1]}"
-        command = [found, *flags, size, "--screenshot=report.png", Path("report.html").resolve().as_uri()]
-        subprocess.run(command, check=True, capture_output=True, timeout=120)  # noqa: S603 - a browser, and a page of our own
-        shutil.copyfile("report.png", PICTURE)
+        words = ["plan", "--model", "logistic", "--rows", "3000", "--features", "10", "--epsilon", "0.5", "--error", "0.15"]
+        subprocess.run([sys.executable, "-m", "confide", *words, "--page", "plan.html"], check=True)  # noqa: S603 - as above
+        for name, (width, height) in SIZES.items():
+            shot = [f"--window-size={width},{height}", f"--screenshot={name}.png", Path(f"{name}.html").resolve().as_uri()]
+            # A browser, and a page of our own.
+            subprocess.run([found, *flags, *shot], check=True, capture_output=True, timeout=120)  # noqa: S603
+            shutil.copyfile(f"{name}.png", PICTURES / f"{name}.png")
 
 
 if __name__ == "__main__":

@@ -105,7 +105,7 @@ def private_rows():
 def test_a_report_forecasts_the_accuracy_from_a_guess(folder):
     fit("--model", "logistic", "--epsilon", "1")
     run("report", "model.json", "--error", "0.2")
-    assert "Expected accuracy" in Path("report.html").read_text(encoding="utf-8")
+    assert "Expected at this budget and others" in Path("report.html").read_text(encoding="utf-8")
 
 
 def test_a_pdf_needs_a_browser(folder, monkeypatch):

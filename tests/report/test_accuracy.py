@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -17,7 +16,6 @@ from confide.evaluations.result import NOT_LISTED
 from confide.features.columns import CategoryColumn
 from confide.planning.simulation import simulate
 from confide.report.accuracy import (
-    accuracy_picture,
     budgets_around,
     charge_of_rates,
     checked_evaluation,
@@ -64,13 +62,7 @@ def test_forecasts_are_those_of_the_planner(monkeypatch):
         forecasts_of(without_privacy(), 0.2)
 
 
-def test_the_picture_shows_the_chosen_budget_larger_and_accuracy_rising():
-    drawing = accuracy_picture([made_up(0.5, 0.3), made_up(1.0, 0.2), made_up(2.0, 0.15)], 1.0)
-    points = re.findall(r'<circle class="point" cx="([0-9.]+)" cy="([0-9.]+)" r="(\d)"', drawing)
-    assert [radius for *_, radius in points] == ["3", "6", "3"]
-    heights = [float(y) for _, y, _ in points]
-    assert heights == sorted(heights, reverse=True)
-    assert "epsilon 1: 80.0%" in drawing
+def test_the_note_says_what_is_supposed():
     assert "90.0%" in forecast_note([made_up(0.5, 0.3)])
 
 

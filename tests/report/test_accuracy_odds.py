@@ -45,9 +45,7 @@ def test_the_question_names_rows_and_relation():
 
 def test_bars_are_as_long_as_the_probabilities_and_are_told_in_words():
     drawing = odds_picture([("before", 0.5), ("after <b>", 0.75)])
-    gained = [float(width) for width in re.findall(r'class="gained"[^>]* width="([0-9.]+)"', drawing)]
-    known = [float(width) for width in re.findall(r'class="known"[^>]* width="([0-9.]+)"', drawing)]
-    assert gained[0] == 0.0
-    assert gained[1] == pytest.approx(known[1] / 2.0, abs=0.1)
-    assert "after &lt;b&gt;: at most 75%" in drawing
+    widths = [float(width) for width in re.findall(r'<i style="width: ([0-9.]+)%">', drawing)]
+    assert widths == [50.0, 0.0, 50.0, 25.0]
+    assert re.search(r"after &lt;b&gt;</th>.*<td>75%</td>", drawing)
     assert [percent(p) for p in (0.5, 0.7311, 1.0)] == ["50%", "73.11%", "100%"]

@@ -56,8 +56,7 @@ def prepared_fit(
             pass
     if cache is not None:
         checked_cache(cache)
-    priors = [path for path in (options.prior, options.public_prior) if path is not None]
-    inputs = [*files, schema, *priors, *files_of_ledger(spending.ledger)]
+    inputs = [*files, schema, *options.files, *files_of_ledger(spending.ledger)]
     output.check_path(out, inputs, overwrite=force)
     if report is not None:
         output.check_path(report, [*inputs, out], (".html", ".htm"), overwrite=force)
@@ -149,6 +148,8 @@ _BAR_WIDTH = 40
 
 def blocks_of_forecasts(forecasts: list[Forecast]) -> Iterator[Block]:
     """One line for each forecast: accuracy, its range, and a bar, empty at no model, full at that without privacy."""
+    from confide.report.accuracy import forecast_note
+
     yield heading("Accuracy to be expected, simulated")
     name, rows = forecasts[0].plan.budget.symbol, []
     for one in forecasts:
@@ -157,11 +158,4 @@ def blocks_of_forecasts(forecasts: list[Forecast]) -> Iterator[Block]:
         cells = (f"{1.0 - one.error:.4f}", f"{1.0 - one.high:.4f} to {1.0 - one.low:.4f}", f"|{bar.ljust(_BAR_WIDTH)}|")
         rows.append((f"{one.plan.event.budget.amount:.4g}", *cells))
     yield table((name, "accuracy", "4 in 5 within", ""), rows, words=("",), optional=("",))
-    first = forecasts[0]
-    yield text(
-        f"This assumes an accuracy of {1.0 - first.non_private_error:.4g} without privacy; "
-        f"{1.0 - first.constant_error:.4g} needs no model where one class has a share of {first.constant_error:.4g} "
-        f"(--positive-rate). Rows are made up from the bounds alone. The ranges were "
-        f"calibrated on real data sets: on each, they held the mean accuracy in at least 4 of 5 cases. benchmarks/README.md "
-        f"has the results on these and on other data sets."
-    )
+    yield text(forecast_note(forecasts))

@@ -81,6 +81,11 @@ class ModelOptions(SimpleNamespace):
     def __init__(self, **given: Any) -> None:
         super().__init__(**({key: _default(row) for key, row in MODEL_OPTIONS.items()} | given))
 
+    @property
+    def files(self) -> list[Path]:
+        """The files that the options name: models that are priors. No output may replace one."""
+        return [path for path in (self.prior, self.public_prior) if path is not None]
+
     def estimator(self, budget: Budget, schema: Schema | None, ledger: Ledger | None = None) -> PrivateLinearModel:
         """The estimator that these options describe.
 

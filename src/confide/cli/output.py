@@ -333,14 +333,17 @@ def _console(*, stderr: bool = False, width: int | None = None) -> Console:
 
 
 @contextmanager
-def working(on: str) -> Iterator[None]:
-    """Show what the command does meanwhile, if standard error is a terminal; not its progress, nor the time it takes."""
+def working(on: str) -> Iterator[Callable[[str], object]]:
+    """Show what the command does meanwhile, if standard error is a terminal; not its progress, nor the time it takes.
+
+    What it gives shows another text, which may tell of work without rows.
+    """
     console = _console(stderr=True)
     if not console.is_terminal:
-        yield
+        yield str
         return
-    with console.status(on):
-        yield
+    with console.status(on) as status:
+        yield status.update
 
 
 @contextmanager

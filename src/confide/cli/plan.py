@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from confide.blocks import Block, heading, text, verbatim
-from confide.cli.option_values import chosen_budget
+from confide.cli.option_values import chosen_budget, in_words_of_options
 from confide.cli.options import Format, ModelOptions, options_of_command, schema_of
 from confide.errors import ParameterError
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from confide.training.plan import AnyPlan
 
 
+_ADVICE = "--details shows the plan: its noise, curves, and what other mechanisms and budgets would do."
 _CURVE_FACTORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 """The budgets of a curve, as multiples of the given one."""
 
@@ -34,6 +35,8 @@ def plan(
     positive_rate: float | None = None,
     curve: bool = False,
     details: bool = False,
+    page: Path | None = None,
+    force: bool = False,
     output_format: Format = "text",
 ) -> None:
     """Show what a fit would cost and how accurate it would be. Reads no data and spends nothing.
@@ -46,6 +49,7 @@ def plan(
     from confide.planning.simulation import COVERAGE, simulate
     from confide.privacy.budgets import with_amount
     from confide.privacy.mechanism import Plan
+    from confide.report.accuracy import forecast_document
 
     budget = chosen_budget(epsilon, delta, rho)
     require_one(rows, options.n_rows_bounds, "--rows or, with --neighbours add-or-remove-one, --n-rows-bounds LOW HIGH")
@@ -54,27 +58,24 @@ def plan(
         raise ParameterError("--curve needs --error, the expected test error of a model without privacy.")
     columns = schema_of(schema)
     guesses: dict[str, Any] = {"error": error, "positive_rate": positive_rate}
-    # The first amount is epsilon or rho; a delta stays as it is.
-    budgets = [with_amount(budget, factor * budget.amount) for factor in _CURVE_FACTORS] if curve else [budget]
+    if page is not None:
+        output.check_path(page, [*options.files, *filter(None, [schema])], (".html", ".htm"), overwrite=force)
     model = options.estimator(budget, columns)
     chosen, kernel = output.chosen_schema(model, rows), output.chosen_map(model, rows, features)
     decided: AnyPlan = model.plan(rows, features)
-    beside: Alternatives | None = None
+    beside = None
     with output.working("simulating fits"):
         verdict = verdict_of(model, rows, features, plan=decided, **guesses)
-        forecasts = [
-            verdict.forecast
-            if candidate == budget and verdict.forecast is not None
-            else simulate(options.estimator(candidate, columns), rows, features, **guesses)
-            for candidate in (budgets if error is not None else ())
-        ]
+        forecasts = [] if verdict.forecast is None or error is None else [verdict.forecast]
+        if curve:
+            # The first amount is epsilon or rho; a delta stays as it is.
+            asked = (options.estimator(with_amount(budget, one * budget.amount), columns) for one in _CURVE_FACTORS)
+            forecasts = [simulate(one, rows, features, **guesses) for one in asked]
         # A plan for noisy sums has no loss of the score, which bounds and comparisons need.
         if (details or output_format == "json") and budget.is_private and isinstance(decided, Plan):
             beside = Alternatives.of(model, decided, rows, features, None if error is None else guesses)
     document = decided.to_dict() | {"verdict": verdict.to_dict()} | ({"beside": beside.to_dict()} if beside else {})
     if forecasts:
-        from confide.report.accuracy import forecast_document
-
         document["forecast"] = [forecast_document(forecast, coverage=COVERAGE) for forecast in forecasts]
     screen = output.Screen(output_format)
     screen.show(_blocks_of_verdict(verdict, decided))
@@ -82,8 +83,20 @@ def plan(
         screen.show(_details(decided, beside, output.blocks_of_choices(model, chosen, kernel)))
     if forecasts and (details or curve):
         screen.show(blocks_of_forecasts(forecasts))
-    advice = "--details shows the plan: its noise, curves, and what other mechanisms and budgets would do."
-    screen.answer(lambda: document | output.choices_document(chosen, kernel), [] if details else [text(advice)])
+    if page is not None:
+        screen.show(_written_page(page, model, rows, features, force=force, **guesses))
+    screen.answer(lambda: document | output.choices_document(chosen, kernel), [] if details else [text(_ADVICE)])
+
+
+def _written_page(page: Path, model: Any, *numbers: int | None, force: bool, **guesses: Any) -> list[Block]:
+    from confide.cli import output
+    from confide.files import write_text
+    from confide.report.page import plan_page
+
+    with output.working("making plans") as told:
+        made = plan_page(model, *numbers, words=in_words_of_options, told=told, **guesses)
+    write_text(page, made, overwrite=force)
+    return [verbatim(f"Wrote {page}.")]
 
 
 def require_one(first: object, second: object, names: str) -> None:

@@ -55,8 +55,7 @@ def search(
 
     budget, columns = spending.budget, schema_with_target(schema)
     files = files_of(data, columns)
-    priors = [path for path in (options.prior, options.public_prior) if path is not None]
-    output.check_path(out, [*files, schema, *priors, *files_of_ledger(spending.ledger)], overwrite=force)
+    output.check_path(out, [*files, schema, *options.files, *files_of_ledger(spending.ledger)], overwrite=force)
     points = grid_of(grid)
     charges = spending.charges(out, options.max_rows_per_person)
     searched_model = ModelOptions(**vars(options) | {"seed": None}).estimator(budget, columns)

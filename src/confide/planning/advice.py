@@ -372,6 +372,7 @@ def verdict_of(
     error: float | None = None,
     positive_rate: float | None = None,
     with_forecast: bool = True,
+    alone: bool = False,
 ) -> Verdict:
     """The verdict on what a fit would release.
 
@@ -385,6 +386,8 @@ def verdict_of(
         rate one of one half, and the verdict says so
     with_forecast : bool
         Whether an error is forecast, which takes a second or more.
+    alone : bool
+        Whether nothing is said of other plans: of twice as many rows, and of a delta.
 
     Raises
     ------
@@ -415,9 +418,9 @@ def verdict_of(
         if error is None:
             said = f"{name}: {range_}, if it were {without} without privacy, which is a mere guess: --error takes yours."
         said += f" {constant_answer(forecast, is_given=positive_rate is not None)}"
-        if level in (FEW, TOO_FEW):
+        if level in (FEW, TOO_FEW) and not alone:
             rows += _with_twice_the_rows(estimator, n_rows, partial(simulated, error=error))
-        better = with_delta(estimator, forecast, simulated)
+        better = None if alone else with_delta(estimator, forecast, simulated)
         if better is not None:
             name, range_, _ = in_words(better)
             delta = (

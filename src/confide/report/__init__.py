@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from confide.first_use import public_names
 
 if TYPE_CHECKING:
+    from confide.report.page import plan_page as plan_page
     from confide.report.page import report_page as report_page
     from confide.report.writing import write_report as write_report
 

@@ -6,11 +6,8 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from html import escape
 from typing import Any
-
-import numpy as np
 
 from confide.budget_warnings import EXAMPLE_DELTA, cautions
 from confide.displays.plans import budgets_around
@@ -24,7 +21,6 @@ from confide.planning.simulation import COVERAGE, Forecast, simulate
 from confide.privacy.budgets import Budget, Neighbours, budget_from_dict
 from confide.report.ledger_facts import LedgerFacts, estimator_of, pays_for
 
-_WIDTH, _LEFT, _RIGHT, _TOP, _HEIGHT = 460, 52, 8, 16, 130
 RATES = ("accuracy", "sensitivity", "specificity", "auc")
 
 
@@ -255,50 +251,8 @@ def forecast_note(forecasts: Sequence[Forecast]) -> str:
     )
 
 
-def accuracy_picture(forecasts: Sequence[Forecast], chosen: float) -> str:
-    """Accuracy against the budget: a line, its range, and the chosen budget as a point."""
-    amounts = [forecast.plan.event.budget.amount for forecast in forecasts]
-    best, least = 1.0 - forecasts[0].non_private_error, 1.0 - forecasts[0].constant_error
-    low = min(least, *(1.0 - forecast.high for forecast in forecasts)) - 0.01
-    high = min(1.0, max(best, *(1.0 - forecast.low for forecast in forecasts)) + 0.01)
-    width, bottom = _WIDTH - _LEFT - _RIGHT, _TOP + _HEIGHT
-    first, last = math.log(amounts[0]), math.log(amounts[-1])
-
-    y_of = partial(np.interp, xp=(low, high), fp=(bottom, _TOP))
-    marks = []
-    for accuracy, name in ((best, "without privacy"), (least, "without a model")):
-        y = y_of(accuracy)
-        marks.append(f'<line class="even" x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH - _RIGHT}" y2="{y:.1f}"/>')
-        marks.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{accuracy:.1%}</text>')
-        marks.append(f'<text x="{_WIDTH - _RIGHT}" y="{y - 4:.1f}" text-anchor="end" class="quiet">{name}</text>')
-    places = [_LEFT + width / 2]
-    if last > first:
-        places = np.interp(np.log(amounts), (first, last), (_LEFT + 10, _WIDTH - _RIGHT - 10)).tolist()
-    above = [f"{x:.1f},{y_of(1.0 - forecast.low):.1f}" for x, forecast in zip(places, forecasts, strict=True)]
-    below = [f"{x:.1f},{y_of(1.0 - forecast.high):.1f}" for x, forecast in zip(places, forecasts, strict=True)]
-    line = [f"{x:.1f},{y_of(1.0 - forecast.error):.1f}" for x, forecast in zip(places, forecasts, strict=True)]
-    marks.append(f'<polygon class="joint" points="{" ".join([*above, *reversed(below)])}"/>')
-    marks.append(f'<polyline class="curve" points="{" ".join(line)}"/>')
-    for x, amount, drawn in zip(places, amounts, forecasts, strict=True):
-        is_chosen = math.isclose(amount, chosen, rel_tol=1e-9)
-        radius = 6 if is_chosen else 3
-        marks.append(f'<circle class="point" cx="{x:.1f}" cy="{y_of(1.0 - drawn.error):.1f}" r="{radius}"/>')
-        marks.append(f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{amount:.3g}</text>')
-    name = forecasts[0].plan.event.budget.symbol
-    marks.append(f'<text x="{_LEFT + width / 2}" y="{bottom + 36}" text-anchor="middle" class="quiet">{name}</text>')
-    told = "; ".join(
-        f"{name} {amount:.3g}: {1.0 - forecast.error:.1%}" for amount, forecast in zip(amounts, forecasts, strict=True)
-    )
-    title = f"Expected accuracy. {told}."
-    return (
-        f'<svg class="wide" role="img" aria-label="{escape(title)}" viewBox="0 0 {_WIDTH} {bottom + 42}">'
-        f"<title>{escape(title)}</title>{''.join(marks)}</svg>"
-    )
-
-
 # What an attacker can gain from a release: from even odds about one person to what at most, in numbers and as a picture.
 
-_ODDS_WIDTH, _ODDS_LEFT, _ODDS_RIGHT, _LINE, _ODDS_TOP = 430, 172, 62, 32, 4
 _DECIMALS = 1e4
 """Probabilities are rounded up to four digits after the point."""
 
@@ -325,6 +279,14 @@ def question_of(guarantee: Guarantee) -> str:
     return f"whether {rows} {'were' if several else 'was'} among the data"
 
 
+def meaning_of(guarantee: Guarantee, shown: str = "") -> str:
+    """What the attacker is right about how often, in a sentence; `shown` stands for the probability if it is given."""
+    return (
+        f"Someone who knows everything else, and guesses at even odds {question_of(guarantee)}, is right with probability "
+        f"at most {shown or percent(guess_probability(guarantee.budget))} after seeing the model."
+    )
+
+
 def percent(probability: float) -> str:
     """A probability in percent, with at most two digits after the point."""
     return f"{100.0 * probability:.2f}".rstrip("0").rstrip(".") + "%"
@@ -332,28 +294,12 @@ def percent(probability: float) -> str:
 
 def odds_picture(lines: Sequence[tuple[str, float]]) -> str:
     """Bars from 0% to 100% for what was seen, each with its number. The first line is what the attacker knew before."""
-    height = _ODDS_TOP + _LINE * len(lines)
-    width = _ODDS_WIDTH - _ODDS_LEFT - _ODDS_RIGHT
-    even = _ODDS_LEFT + width * 0.5
-    marks = [f'<line class="even" x1="{even:.1f}" y1="0" x2="{even:.1f}" y2="{height}"/>']
-    for tick in (0.0, 0.5, 1.0):
-        x, y = f"{_ODDS_LEFT + width * tick:.1f}", height + 15
-        marks.append(f'<text x="{x}" y="{y}" text-anchor="middle" class="quiet">{tick:.0%}</text>')
-    for place, (name, probability) in enumerate(lines):
-        y, known, gained = _ODDS_TOP + _LINE * place, width * min(0.5, probability), width * max(0.0, probability - 0.5)
-        marks += [
-            f'<text x="{_ODDS_LEFT - 10}" y="{y + 16}" text-anchor="end">{escape(name)}</text>',
-            f'<rect class="track" x="{_ODDS_LEFT}" y="{y}" width="{width}" height="22"/>',
-            f'<rect class="known" x="{_ODDS_LEFT}" y="{y}" width="{known:.1f}" height="22"/>',
-            f'<rect class="gained" x="{even:.1f}" y="{y}" width="{gained:.1f}" height="22"/>',
-            f'<text x="{_ODDS_WIDTH - _ODDS_RIGHT + 8}" y="{y + 16}" class="number">{percent(probability)}</text>',
-        ]
-    told = ". ".join(f"{name}: at most {percent(probability)}" for name, probability in lines)
-    title = f"Probability of a right guess. {told}."
-    return (
-        f'<svg class="odds" role="img" aria-label="{escape(title)}" viewBox="0 0 {_ODDS_WIDTH} {height + 20}">'
-        f"<title>{escape(title)}</title>{''.join(marks)}</svg>"
+    rows = "".join(
+        f'<tr><th scope="row">{escape(name)}</th><td><div class="bar"><i style="width: {100.0 * min(0.5, chance):.1f}%"></i>'
+        f'<i style="width: {100.0 * max(0.0, chance - 0.5):.1f}%"></i></div></td><td>{percent(chance)}</td></tr>'
+        for name, chance in lines
     )
+    return f'<table class="odds" aria-label="Right with probability at most"><tbody>{rows}</tbody></table>'
 
 
 # The verdict on a released model: one line that a signer can act on, and the reasons behind it.
@@ -398,10 +344,7 @@ def verdict_of(
     if failures:
         headline = "This file does not hold together: what it says does not follow from its facts; do not sign."
         return Verdict("void", headline, failures)
-    meaning = (
-        f"Someone who knows everything else, and guesses at even odds {question_of(guarantee)}, is right with probability "
-        f"at most {percent(guess_probability(guarantee.budget))} after seeing the model."
-    )
+    meaning = meaning_of(guarantee)
     of_more = [f"{listed(supposed)}: {SUPPOSED_NOTE}"] if supposed else []
     unusual, of_ledger = unusual_of(guarantee), _NO_LEDGER
     if ledger is not None:

@@ -28,7 +28,6 @@ from confide.models.model import ShownClass, predicted_column, predicted_number
 from confide.planning.simulation import Forecast
 from confide.report.accuracy import (
     Verdict,
-    accuracy_picture,
     checked_evaluation,
     cost_of_rates,
     doubts_of_rates,
@@ -248,9 +247,8 @@ class Contents:
                 (str(one.plan.event.budget), f"{1 - one.error:.1%}", f"{1 - one.high:.1%} to {1 - one.low:.1%}")
                 for one in self.forecasts
             ]
-            picture = accuracy_picture(self.forecasts, self.guarantee.budget.amount)
-            figure = Block("figure", cells, ("Budget", "Expected accuracy", "Range"), drawing=picture)
-            parts.append(Block("group", [figure, text(forecast_note(self.forecasts))]))
+            expected = Block("rates", cells, ("Budget", "Accuracy", "Range"), "Expected at this budget and others")
+            parts.append(Block("group", [expected, text(forecast_note(self.forecasts))]))
         if not parts:
             unknown = "It is not stated here: no evaluation on private rows was given, and no guess of the error without "
             parts.append(text(f"{unknown}privacy from which to forecast it."))

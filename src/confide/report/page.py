@@ -1,13 +1,15 @@
-"""A released model as one page of HTML, for those who sign its release and those who read its coefficients.
+"""A released model as one page of HTML, for those who sign its release; and a plan as a page on which one can move it.
 
-The page needs no network, no script and no font. What is to be signed comes first and prints on two pages of A4, or on
-three with rates of many groups; the technical appendix is folded. Whatever came from a file appears as text and is never
-read as HTML.
+The page of a model needs no network, no script and no font. What is to be signed comes first and prints on two pages of
+A4, or on three with rates of many groups; the technical appendix is folded. Whatever came from a file appears as text and
+is never read as HTML.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Callable
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -16,8 +18,26 @@ from typing import Any
 from confide._version import __version__
 from confide.accounting.ledger import Ledger
 from confide.accounting.records import now
-from confide.blocks import Block, Section, facts_as_html, html_of, html_of_section
+from confide.blocks import Block, Section, facts_as_html, html_of, html_of_section, table
+from confide.budget_warnings import EXAMPLE_DELTA, cautions
+from confide.errors import ParameterError
+from confide.guarantee import Guarantee
 from confide.known_words import printable_lines
+from confide.planning.advice import in_words, verdict_of
+from confide.planning.made_up_fits import estimator_with
+from confide.planning.simulation import Forecast
+from confide.privacy.budgets import (
+    ZCDP,
+    ApproxDP,
+    Budget,
+    Neighbours,
+    PureDP,
+    as_budget,
+    concentrated_limit,
+    shown_amounts,
+    with_amount,
+)
+from confide.report.accuracy import guess_probability, meaning_of, percent
 from confide.report.contents import Contents, contents_of
 from confide.report.findings import has_curves
 
@@ -100,14 +120,17 @@ def page_of(contents: Contents) -> str:
         "" if are_first else assumptions,
         _appendix(contents),
     ]
-    words = {name: escape(getattr(contents, name)) for name in ("name", "heading", "purpose")}
     lines = running_lines(contents.model_name, contents.name, contents.sha256, contents.date)
-    content = "\n".join(filter(None, parts))
-    # The style sheet is for light and dark screens, narrow ones, and paper.
+    words = {"title": f"{contents.name}: what was released", "heading": contents.heading, "purpose": contents.purpose}
+    source = "the release and from public facts only"
+    return _document("\n".join(filter(None, parts)), **words, lines=lines, source=source)
+
+
+def _document(content: str, *, lines: str = "", **words: str) -> str:
+    """A page with this content, in the style sheet for light and dark screens, narrow ones, and paper."""
+    escaped = {name: escape(text) for name, text in (words | {"version": __version__}).items()}
     page = Template(_file("page.html"))
-    return printable_lines(
-        page.substitute(words, style=_file("style.css"), lines=lines, content=content, version=escape(__version__))
-    )
+    return printable_lines(page.substitute(escaped, style=_file("style.css"), lines=lines, content=content))
 
 
 def page_of_ledger(ledger: Ledger, name: str) -> str:
@@ -124,13 +147,10 @@ def page_of_ledger(ledger: Ledger, name: str) -> str:
     share = f"{100.0 * spent / limit:.0f} % of the limit is spent"
     gauge = f'<p><meter min="0" max="{limit!r}" value="{spent!r}" style="width: 100%">{share}</meter> {share}.</p>'
     head = facts_as_html([("Head of the chain", ledger.head)], ' checksums" aria-label="Head of the chain, SHA-256')
-    words = {"name": escape(name), "heading": escape(f"Ledger {name}"), "purpose": escape(f"{whom}; as of {time} UTC")}
     # Headings within a section stand below the title itself here.
-    content = "\n".join([gauge, html_of(*ledger.blocks()).replace("h3>", "h2>"), head])
-    page = Template(_file("page.html"))
-    return printable_lines(
-        page.substitute(words, style=_file("style.css"), lines="", content=content, version=escape(__version__))
-    )
+    content, purpose = html_of(*ledger.blocks()).replace("h3>", "h2>"), f"{whom}; as of {time} UTC"
+    words = {"title": f"Ledger {name}: what was released", "heading": f"Ledger {name}", "purpose": purpose}
+    return _document("\n".join([gauge, content, head]), **words, source="the release and from public facts only")
 
 
 def _file(name: str) -> str:
@@ -171,3 +191,141 @@ def _appendix(contents: Contents) -> str:
     if (last := contents.not_promised) is not None:
         parts.append(f"<h2>{last.title}</h2>{html_of(*last.blocks)}")
     return f'<details class="appendix"><summary>Technical appendix</summary>{"".join(parts)}</details>'
+
+
+# A plan that one can move: budget, rows and promise, over a grid of plans that are made beforehand from public facts.
+
+_DOUBLINGS, _FEWER_DOUBLINGS = (3, 3), (2, 1)
+"""So many steps of a factor of 2 lead from the plan to either end of the page: in budget, and in rows."""
+_MANY_WEIGHTS = 60
+"""Above, and with intervals, a plan takes a large part of a second, and there are fewer steps."""
+_RELATIONS = {Neighbours.REPLACE_ONE: "one person replaced", Neighbours.ADD_OR_REMOVE_ONE: "one person added or removed"}
+
+
+def plan_page(
+    estimator: Any,
+    n_rows: int | None = None,
+    n_features: int | None = None,
+    *,
+    error: float | None = None,
+    positive_rate: float | None = None,
+    words: Callable[[str], str] = str,
+    told: Callable[[str], object] = str,
+) -> str:
+    """The page of a plan, on which budget, number of rows and promise are moved. It reads no data and spends nothing.
+
+    It has plans for each kind of privacy and either relation of neighbours. Budgets and numbers of rows differ by factors of
+    2, from an eighth of the plan's to 8 times; for more than 60 weights or with intervals, where plans take longer, there
+    are budgets from a fourth to 4 times, and half and twice the rows. For rho the factor is 4, which
+    halves the noise as twice an epsilon does. Budgets of the three kinds in the middle have the same epsilon, that of rho
+    at a delta of 1e-6. Where the number of rows becomes private, it is declared to lie between that number and twice that.
+    The page needs no network, and without a script it shows tables.
+
+    Parameters
+    ----------
+    estimator : an estimator of confide with a finite budget
+        It need not be fitted.
+    n_rows, n_features : int or None
+        As in the estimator's `plan`.
+    error, positive_rate : float or None
+        As in `confide.planning.simulate`.
+    words : callable
+        From the sentence of a refusal to the one that is shown.
+    told : callable
+        Called with a text on what is planned next, once for each promise.
+
+    Returns
+    -------
+    str
+        A whole HTML document.
+
+    Raises
+    ------
+    ParameterError
+        If the plan itself is refused, or the budget is infinite. Other plans that are refused are shown with the reason.
+
+    Notes
+    -----
+    Guarantee: none is needed. No row is read: plans and forecasts are made from public facts and made-up rows.
+    """
+    budget, guesses = as_budget(estimator.budget), dict[str, Any](error=error, positive_rate=positive_rate)
+    if not budget.is_private:
+        raise ParameterError("a plan that is moved needs a finite budget: an infinite one adds no noise.")
+    decided = estimator.plan(n_rows, n_features)
+    verdict = verdict_of(estimator, n_rows, n_features, plan=decided, alone=True, **guesses)
+    problem, low = decided.problem, decided.problem.n_rows_low
+    is_quick = problem.n_weights <= _MANY_WEIGHTS and decided.intervals is None
+    steps, row_steps = (range(-most, most + 1) for most in (_DOUBLINGS if is_quick else _FEWER_DOUBLINGS))
+    kinds, relations, tables, said = list[Any](), list[Any](), list[Block](), dict[str, int]()
+    for kind in _kinds_beside(budget, problem.n_rows_high):
+        moved = [with_amount(kind, kind.amount * (4.0 if kind.is_concentrated else 2.0) ** power) for power in steps]
+        shown = [(shown_amounts(one, ".12"), percent(guess_probability(one))) for one in moved]
+        kinds.append((moved, {"name": kind.title, "budgets": shown}))
+    for relation in sorted(Neighbours, key=lambda relation: relation is not problem.neighbours):
+        is_public, points = relation is Neighbours.REPLACE_ONE, list[Any]()
+        high = problem.n_rows_high if relation is problem.neighbours else low if is_public else 2 * low
+        rows = [(max(1, round(low * 2.0**power)), max(1, round(high * 2.0**power))) for power in row_steps]
+        texts = [f"{least:,} rows" if is_public else f"between {least:,} and {most:,} rows" for least, most in rows]
+        for moved, kind in kinds:
+            title = f"{kind['name'].capitalize()}, {_RELATIONS[relation]}"
+            told(f"plans with {title}")
+            points.append([])
+            for ends in rows:
+                whom = {"neighbours": relation.value, "n_rows_bounds": None if is_public else ends, "ledger": None}
+                asked = ((estimator_with(estimator, budget=one, **whom), ends[0] if is_public else None) for one in moved)
+                points[-1].append([_point(*one, n_features, guesses, said, words) for one in asked])
+            cells = [[name, *(point["r"] for point in line)] for name, line in zip(texts, points[-1], strict=True)]
+            heads, last = zip(("Rows", "Right guess, at most"), *kind["budgets"], strict=True)
+            tables.append(table(heads, [*cells, last], title=title))
+        meaning = meaning_of(Guarantee(budget, relation, "none", max_rows_per_person=problem.rows_per_person), "{odds}")
+        relations.append({"name": _RELATIONS[relation], "meaning": meaning, "rows": texts, "points": points})
+    tables.append(Block("list", [line for line in said if line.startswith("Refused: ")]))
+    data: dict[str, Any] = {"kinds": [kind for _, kind in kinds], "relations": relations, "said": [*said]}
+    note = verdict.error
+    if (forecast := verdict.forecast) is not None:
+        data["name"], _, without = in_words(forecast)
+        data["without"] = _as_shown(forecast, forecast.non_private_error), without
+        note = f"{data['name']}: as shown, {note.partition(', ')[2]}"
+    facts = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
+    content = Template(_file("plan.html")).substitute(note=escape(note), tables=html_of(*tables), facts=facts)
+    title = f"A plan to be moved: {type(estimator).__name__}"
+    purpose = "What a fit would give at other budgets, numbers of rows and promises."
+    source = "public facts only: no row was read, and nothing was spent"
+    return _document(content, title=title, heading=title, purpose=purpose, source=source)
+
+
+def _kinds_beside(budget: Budget, n_rows: int) -> list[Budget]:
+    """The budget, and one of each other kind: with the same epsilon, which rho implies at a delta of 1e-6."""
+    epsilon = float(f"{budget.to_approx(EXAMPLE_DELTA).epsilon:.3g}") if budget.is_concentrated else budget.amount
+    kinds: list[Budget] = [PureDP(epsilon), ApproxDP(epsilon, min(EXAMPLE_DELTA, float(f"{0.1 / n_rows:.1g}")))]
+    if (rho := float(f"{concentrated_limit(epsilon, EXAMPLE_DELTA)[0]:.2g}")) > 0.0:
+        kinds.append(ZCDP(rho))
+    return [budget, *(kind for kind in kinds if kind.kind != budget.kind)]
+
+
+def _point(
+    estimator: Any, n_rows: int | None, n_features: int | None, guesses: dict[str, Any], said: dict[str, int], words: Any
+) -> dict[str, Any]:
+    """What is shown of one plan: its range, error, level and sentences, or why it is refused. `said` numbers sentences."""
+    point: dict[str, Any] = {"r": "refused"}
+    try:
+        plan = estimator.plan(n_rows, n_features)
+        verdict = verdict_of(estimator, n_rows, n_features, plan=plan, alone=True, **guesses)
+    except ParameterError as refused:
+        lines = [f"Refused: {words(str(refused))}"]
+    else:
+        point = {"r": "unknown", "l": verdict.level}
+        lines = [verdict.rows, verdict.columns, verdict.weights, verdict.classes]
+        if plan.intervals is not None:
+            # Without what is supposed of a column, which is long and much the same in all plans.
+            lines += [f"{line.partition(' at 95% if ')[0]} at 95%." for line in plan.intervals.sentences()]
+            lines += [f"Interval: {line}." for name, line in plan.intervals.lines().items() if name == "expected interval"]
+        lines += cautions(as_budget(estimator.budget), plan.problem.n_rows_low, plan.problem.n_rows_high)
+        if (forecast := verdict.forecast) is not None:
+            ends = max(forecast.low, forecast.non_private_error), forecast.high
+            point |= {"r": in_words(forecast)[1], "e": [_as_shown(forecast, value) for value in (forecast.error, *ends)]}
+    return point | {"s": [said.setdefault(line, len(said)) for line in lines if line]}
+
+
+def _as_shown(forecast: Forecast, error: float) -> float:
+    return round(error if forecast.kind == "classes" else max(0.0, 1.0 - error), 4)
