@@ -263,6 +263,12 @@ SCHEMA = Schema(
 SCHEMA_OF_COLUMNS = Schema(SCHEMA.columns)
 GAINS = pd.concat([FRAME.assign(g=np.where(np.arange(300) % 4, np.arange(300) % 90, 7), y=LABELS)] * 3)
 WITH_GAINS = Schema({"g": {"low": 0, "high": 90, "scale": "log"}, "c": {"categories": ["u", "v"]}}, SCHEMA.target)
+SEEN = FRAME.assign(years=np.linspace(0.5, 3.0, 300), visits=np.arange(300) % 4)
+SCHEMA_OF_RATES = Schema(
+    SCHEMA.columns,
+    {"column": "visits", "low": 0, "high": 3, "exposure": {"column": "years", "low": 0.5, "high": 3.0}},
+    random_features={"number": 6, "length_scale": 1.0},
+)
 RICH = ApproxDP(50.0, 1e-6)
 
 
@@ -275,6 +281,7 @@ def entries(folder):
     if path is not None:
         FRAME.assign(y=LABELS, t=X[:, 0]).to_parquet(path)
         GAINS.to_parquet(folder / "gains.parquet")
+        SEEN.to_parquet(folder / "rates.parquet")
         np.save(folder / "X.npy", X)
         np.save(folder / "y.npy", LABELS)
     public = confide.LogisticRegression(math.inf, classes=[0, 1]).fit(X, LABELS)
@@ -324,6 +331,12 @@ def entries(folder):
         "ridge with intervals": fit(confide.Ridge, np.tile(X, (50, 1)), np.tile(X[:, 0], 50), intervals=True, **NUMBERS),
         "huber": fit(confide.HuberRegressor, **NUMBERS),
         "counts": fit(confide.PoissonRegressor, **NUMBERS),
+        "counts with an exposure": fit(
+            confide.PoissonRegressor, SEEN, np.ones(300), schema=SCHEMA_OF_RATES, mechanism="gradient"
+        ),
+        "counts with an exposure of a file": lambda ledger: confide.AdditiveRegressor(
+            RICH, ledger=ledger, schema=SCHEMA_OF_RATES, loss="poisson"
+        ).fit(open_rows(folder / "rates.parquet", SCHEMA_OF_RATES)),
         "erm regressor": fit(confide.ERMRegressor, **NUMBERS),
         "a file": lambda ledger: confide.LogisticRegression(RICH, ledger=ledger).fit(open_rows(path, SCHEMA)),
         "a file of numbers": lambda ledger: confide.LogisticRegression(RICH, ledger=ledger).fit(

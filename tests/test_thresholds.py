@@ -411,6 +411,7 @@ PARAMETERS: tuple[dict[str, Any], ...] = (
     {"max_sample_weight": 2.0},
     {"interest": ["a"]},
     {"threshold": 0.2},
+    {"exposure_range": (0.2, 3.0)},
 )
 MECHANISMS = ("auto", "auto", "objective", "output")
 
@@ -461,6 +462,8 @@ def outcome(case, folder, monkeypatch):
     weights = {}
     if model.get_params().get("max_sample_weight", 1.0) > 1.0 and targets is not None:
         weights["sample_weight"] = np.linspace(0.1, 2.0, case["n_rows"])
+    if model.get_params().get("exposure_range") and targets is not None:
+        weights["exposure"] = np.linspace(0.1, 4.0, case["n_rows"])
 
     def charged(*arguments, **facts):
         charge(*arguments, **facts)

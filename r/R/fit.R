@@ -67,7 +67,8 @@ confide_fit <- function(formula, data, epsilon = NULL, ledger = NULL, schema = N
   names <- .columns_of(described$schema)
   person <- .r(described$schema$person)
   weight <- .r(described$schema$to_dict())$weight$column
-  rows <- .frame(data, c(names, person, weight))
+  exposure <- .r(described$schema$to_dict())$target$exposure$column
+  rows <- .frame(data, c(names, person, weight, exposure))
   if (is.null(data[[described$response]])) stop("data lacks the column ", .unknown(described$response, colnames(data)), ".", call. = FALSE)
   .tell(made$fit(rows, .column(data[[described$response]])))
   .model(made, formula, described$response, .without_values(call))
@@ -79,7 +80,7 @@ confide_fit <- function(formula, data, epsilon = NULL, ledger = NULL, schema = N
   weights = "the weights of rows are a column of the data that the schema names: weight = list(column = , high = )",
   subset = "choose the rows of data before the fit, by a public rule",
   na.action = "a column whose cells may be missing says so in its description: list(low = , high = , missing = TRUE)",
-  offset = "there is no offset",
+  offset = "the target of a schema in a TOML file names the column of the exposure of counts",
   contrasts = "the first level of a category is its reference: order the levels in the schema",
   start = "the minimum does not depend on a start",
   control = "the solver has no settings that change a release"

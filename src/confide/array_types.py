@@ -29,7 +29,9 @@ calls `dense` of erm/coded_rows.py."""
 Labels: TypeAlias = NDArray[np.int8] | NDArray[np.intp]
 """(m,): -1 or +1 for two classes; the position of the class for three or more."""
 Targets: TypeAlias = Labels | NDArray[np.float64]
-"""(m,): labels, or the numbers that a regression predicts."""
+"""(m,): labels, or the numbers that a regression predicts; counts that have an exposure are `COUNT_AND_EXPOSURE`."""
+COUNT_AND_EXPOSURE = np.dtype([("count", np.float64), ("exposure", np.float64)])
+"""A count beside the time, the number of persons or the area that it was counted in."""
 
 
 def as_array(values: Any, kind: Any = None) -> Any:

@@ -43,10 +43,10 @@ class Parameter:
     low, high : the ends of the range, which are values themselves. A switch of which True is no value has `high` False.
     refused : values within the range that are refused
     must : what a refusal says that it must be; {near} is the place of a question about a misspelled word. Where it is empty,
-        the row does not say all that a value must be.
+        the row does not say all that a value must be. It is read from `parameters.txt`, as the last three are.
     option : the option of the command line, and what stands for its value in the help; empty if it has none
     help : the text of the option
-    text : type and description, as they stand in a docstring. These three are read from `parameters.txt`.
+    text : type and description, as they stand in a docstring.
     """
 
     name: str
@@ -109,11 +109,10 @@ _ROWS = (
               "squared", "poisson", "quantile", "absolute")),
     Parameter("knots", object, group="AdditiveParameters", default="auto"),
     Parameter("interactions", object, group="AdditiveParameters", default="auto"),
-    Parameter("atoms", bool, group="AdditiveParameters", default="auto", also=("auto",), high=False,
-        must="'auto'{near} or False"),
+    Parameter("atoms", bool, group="AdditiveParameters", default="auto", also=("auto",), high=False),
     Parameter("monotone", object, group="AdditiveParameters"),
     Parameter("interest", object, group="InterestParameter"),
-    Parameter("risk_differences", bool, group="InterestParameter", default=False, must="True or False"),
+    Parameter("risk_differences", bool, group="InterestParameter", default=False),
     Parameter("penalty", object, group="PenaltyParameter"),
     Parameter("kernel", str, also=("rbf", "laplacian", "cauchy")),
     Parameter("length_scale", float),
@@ -122,56 +121,40 @@ _ROWS = (
     Parameter("orthogonal", bool),
     Parameter("map_seed", int),
     Parameter("smoothing", float),
-    Parameter("threshold", float, also=("auto",), low=_SMALLEST, high=_LARGEST,
-        must='"auto"{near} or a positive finite number; the noise grows with it. If target_bound is inf, threshold has no '
-             "default: give a number"),
-    Parameter("quantile", float, low=0.001, high=0.999, must="a number from 0.001 to 0.999"),
-    Parameter("l1_ratio", float, group="StraightLineParameters", default=0.0, low=0.0, high=_BELOW_ONE,
-        must="a number of at least 0 and below 1: the guarantee rests on the ridge, which has the rest"),
-    Parameter("target_bound", float, group="TargetParameter", also=(None, math.inf), low=_SMALLEST, high=_LARGEST,
-        must="a positive number between 2^-300 and 2^300, or inf if the budget is inf"),
+    Parameter("threshold", float, also=("auto",), low=_SMALLEST, high=_LARGEST),
+    Parameter("quantile", float, low=0.001, high=0.999),
+    Parameter("l1_ratio", float, group="StraightLineParameters", default=0.0, low=0.0, high=_BELOW_ONE),
+    Parameter("target_bound", float, group="TargetParameter", also=(None, math.inf), low=_SMALLEST, high=_LARGEST),
     Parameter("class_weight", object, group="ClassParameters"),
     Parameter("multiclass", str, also=("softmax", "one-vs-rest")),
-    Parameter("alpha", float, group=EVERY_MODEL, default="auto", also=("auto",), low=_ABOVE_ZERO, high=1e12,
-        must="'auto'{near} or a positive number up to 1e12; the guarantee depends on it"),
+    Parameter("alpha", float, group=EVERY_MODEL, default="auto", also=("auto",), low=_ABOVE_ZERO, high=1e12),
     Parameter("mechanism", str, group=EVERY_MODEL, default="auto",
         also=("auto", "objective", "output", "output-laplace", "gradient", "sufficient-statistics")),
-    Parameter("centre", bool, group=EVERY_MODEL, default="auto", also=("auto",), high=False, must="'auto'{near} or False"),
-    Parameter("match_mean", bool, group="MeanParameter", default="auto", also=("auto",), high=False,
-        must="'auto'{near} or False"),
-    Parameter("fit_intercept", bool, group=EVERY_MODEL, default=True, must="True or False"),
+    Parameter("centre", bool, group=EVERY_MODEL, default="auto", also=("auto",), high=False),
+    Parameter("match_mean", bool, group="CountParameters", default="auto", also=("auto",), high=False),
+    Parameter("exposure_range", tuple[float, float], group="CountParameters"),
+    Parameter("fit_intercept", bool, group=EVERY_MODEL, default=True),
     Parameter("intercept_scaling", float, group=EVERY_MODEL, default=1.0,
-        low=math.nextafter(2.0**-300, 1.0), high=math.nextafter(2.0**300, 1.0),
-        must="a positive finite number"),
+        low=math.nextafter(2.0**-300, 1.0), high=math.nextafter(2.0**300, 1.0)),
     Parameter("neighbours", str, group=EVERY_MODEL, default="replace-one", also=("replace-one", "add-or-remove-one")),
     Parameter("n_rows_bounds", tuple[int, int], group=EVERY_MODEL),
-    Parameter("max_rows_per_person", int, group=EVERY_MODEL, default=1, low=1, high=10**6,
-        must="a whole number from 1 to 1000000"),
-    Parameter("inference_share", float, group="IntervalsParameter", default=0.0, also=("auto",), low=0.0, high=0.9,
-        must='a number from 0 (no intervals) to 0.9, or "auto"{near}'),
-    Parameter("cluster_effect", float, group="DesignParameters", also=(None,), low=1.0, high=1e6,
-        must="a public number from 1 to 1e6, the design effect of clustering: 1 + (m - 1) r for clusters of m rows with "
-             "intraclass correlation r"),
-    Parameter("population_size", int, group="DesignParameters", also=(None,), low=1, high=10**15,
-        must="a whole number, at least the number of rows"),
+    Parameter("max_rows_per_person", int, group=EVERY_MODEL, default=1, low=1, high=10**6),
+    Parameter("inference_share", float, group="IntervalsParameter", default=0.0, also=("auto",), low=0.0, high=0.9),
+    Parameter("cluster_effect", float, group="DesignParameters", also=(None,), low=1.0, high=1e6),
+    Parameter("population_size", int, group="DesignParameters", also=(None,), low=1, high=10**15),
     Parameter("prior", Path, group=EVERY_MODEL),
     Parameter("public_prior", Path, group=COMMAND_LINE),
     Parameter("effects", object, group=COMMAND_LINE),
     Parameter("row_norm", float, group="StraightLineParameters"),
-    Parameter("n_jobs", int, group=EVERY_MODEL, also=(None,), refused=(0,),
-        must="None, a number of threads, or a negative number: -1 for all cores, -2 for all cores but one"),
-    Parameter("random_state", int, group=EVERY_MODEL, also=(None,), low=0,
-        must="None (noise from the operating system) or a whole number, for tests"),
+    Parameter("n_jobs", int, group=EVERY_MODEL, also=(None,), refused=(0,)),
+    Parameter("random_state", int, group=EVERY_MODEL, also=(None,), low=0),
     Parameter("budget", object, group=EVERY_MODEL, default=1.0),
     Parameter("schema", object, group=EVERY_MODEL),
     Parameter("target_low", object, group="TargetParameter"),
     Parameter("target_high", object, group="TargetParameter"),
     Parameter("classes", object, group="ClassParameters"),
-    Parameter("max_sample_weight", float, group="SampleWeightParameter", default=1.0, low=1e-9, high=1e9,
-        must="a positive number between 1e-9 and 1e9, chosen without the rows"),
-    Parameter("mean_sample_weight", float, group="SampleWeightParameter", also=(None,), low=_ABOVE_ZERO,
-        must="None or a public number above 0 and at most max_sample_weight, such as the size of the population over the "
-             "number of rows where weights are inverse chances of being in the sample"),
+    Parameter("max_sample_weight", float, group="SampleWeightParameter", default=1.0, low=1e-9, high=1e9),
+    Parameter("mean_sample_weight", float, group="SampleWeightParameter", also=(None,), low=_ABOVE_ZERO),
     Parameter("bounds", object, group="AdditiveParameters"),
     Parameter("ledger", object, group=EVERY_MODEL),
 )
@@ -179,10 +162,11 @@ _ROWS = (
 
 
 def _with_words(row: Parameter, said: str) -> Parameter:
-    """The row with its option, and below an empty line its entry in docstrings."""
+    """The row with its option, below an empty line its entry in docstrings, and at last what a refusal says."""
+    said, _, must = said.partition("\n\nmust be ")
     option, _, text = said.partition("\n\n") if said.startswith("--") else ("", "", said)
     usage, _, words = option.replace("\n", " ").partition("  ")
-    return replace(row, option=usage, help=words, text=text)
+    return replace(row, option=usage, help=words, text=text, must=must.replace("\n", " "))
 
 
 _PARTS = re.split(r"^\[(\w+)\]\n", Path(__file__).with_suffix(".txt").read_text("utf-8"), flags=re.MULTILINE)

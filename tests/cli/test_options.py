@@ -22,6 +22,7 @@ WITHOUT_OPTION = {
     "mean_sample_weight": "the schema says the mean of the weights: weight = { column = ..., high = ..., mean = ... }",
     "estimator": "--model and its options describe it",
     "target_high": "the schema has the range of its target: target = { column = ..., low = ..., high = ... }",
+    "exposure_range": "the target of the schema has the exposure: exposure = { column = ..., low = ..., high = ... }",
     "target_low": "the schema has the range of its target: target = { column = ..., low = ..., high = ... }",
 }
 """Parameters that have no option, and the reason."""

@@ -47,7 +47,7 @@ DEFAULTS = {
         "threshold": "auto", "loss": "huber",
     },
     "PoissonRegressor": SHARED | FORM | SPARSE | WEIGHTS | INTERVALS | TARGET | {
-        "threshold": "auto", "intercept_scaling": "auto", "match_mean": "auto",
+        "threshold": "auto", "intercept_scaling": "auto", "match_mean": "auto", "exposure_range": None,
     },
     "ERMRegressor": SHARED | FORM | SPARSE | WEIGHTS | TARGET | {
         "loss": "huber", "threshold": "auto",
@@ -56,7 +56,7 @@ DEFAULTS = {
     "AdditiveClassifier": SHARED | CLASSIFIER | ADDITIVE | {"loss": "auto"},
     "AdditiveRegressor": SHARED | ADDITIVE | WEIGHTS | TARGET | {
         "loss": "huber", "threshold": "auto",
-        "intercept_scaling": "auto", "match_mean": "auto",
+        "intercept_scaling": "auto", "match_mean": "auto", "exposure_range": None,
     },
 }  # fmt: skip
 """Every parameter of every model with its default. A change here is a breaking change, or a new parameter."""

@@ -29,7 +29,7 @@ from confide.features.forms import ShortenedInNorm
 from confide.files import document_text
 from confide.report import verification
 from confide.report.verification import FAILED, UNCHECKED, VERIFIED, is_verified, plans_again, verify
-from confide.training.assumptions import PENALISED
+from confide.training.assumptions import SENTENCES
 from tests.report.released import COLUMNS, additive, logistic, of_two_rows, people, schema, with_intervals, without_privacy
 
 
@@ -156,7 +156,7 @@ def no_form(content):
 FORMS = {
     "no form": no_form,
     "another weight": other_weight,
-    "a sentence less": lambda content: content["guarantee"]["assumptions"].remove(PENALISED),
+    "a sentence less": lambda content: content["guarantee"]["assumptions"].remove(SENTENCES["penalised"]),
 }
 
 

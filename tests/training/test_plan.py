@@ -126,8 +126,10 @@ def test_a_plan_does_not_obey_what_a_caller_asks_numpy_to_raise(budget):
         assert LogisticRegression(budget).plan(12_345, 7).alpha > 0.0
 
 
-def test_the_table_of_steps_is_read_in_order():
+def test_the_table_of_steps_is_read_in_order(monkeypatch):
     """A step that does not apply is passed over; of the candidates the best is taken, and one without a plan is not."""
+    said = {name: f"{name} is taken.\n\n{name} is left.\n" for name in ("more", "fewer", "never")}
+    monkeypatch.setattr(confide.training.plan, "_SAID", said)
     facts = settings()
     start = Draft(facts, facts, 2, 300)
 
@@ -138,7 +140,7 @@ def test_the_table_of_steps_is_read_in_order():
 
     def step(name, *sizes, applies=True):
         drafts = [replace(start, n_rows=n_rows) for n_rows in sizes]
-        return Step(name, lambda _: applies, lambda _: drafts, better, f"{name} is taken.", f"{name} is left.")
+        return Step(name, lambda _: applies, lambda _: drafts, better)
 
     draft = decided(start, (step("more", 400, 600, 1, 500), step("fewer", 200), step("never", 900, applies=False)))
     assert draft.n_rows == 600

@@ -24,7 +24,7 @@ from confide.intake.rows import checked_input
 from confide.privacy.noise import Entropy
 from confide.report.verification import FAILED, verify
 from confide.training.alpha import usual_norm_of_rows
-from confide.training.assumptions import PENALISED_IN_GROUPS
+from confide.training.assumptions import SENTENCES
 from confide.training.fit import model_of_columns, released
 from confide.training.plan import plan_for
 from confide.training.settings import usual_norm_in
@@ -260,7 +260,7 @@ def test_two_classes_under_a_pure_budget_keep_their_rows_as_they_are():
     fitted = model.fit(frame, targets)
     assert fitted.score(frame, targets) > 0.85
     assert fitted.plan(3000).noise.shape.name == "groups in the norm of the penalty"
-    assert PENALISED_IN_GROUPS in fitted.guarantee_.assumptions
+    assert SENTENCES["penalised in groups"] in fitted.guarantee_.assumptions
     assert not [finding for finding in verify(fitted) if finding.outcome == FAILED]
     # Where it pays: with the ball of the norm the noise is larger.
     undeclared = confide.LogisticRegression(

@@ -15,6 +15,7 @@ from confide.audit.releases import Statistic, fitted_values, is_own, named, unfi
 from confide.erm.group_bounds import groups_of
 from confide.errors import ConfideError, ParameterError, checked_count
 from confide.features.canonical_labels import Label
+from confide.features.cells import Exposure
 from confide.features.schema import RowWeight, Schema
 from confide.privacy.budgets import Budget, Neighbours
 
@@ -36,7 +37,7 @@ class Domain:
     target_column : name of the column of targets in a frame, or None for arrays
     person : name of the column of persons, or None
     pushing : whether longer weights make slopes steeper, so that other rows should push them
-    weight : the column by which rows count, or None; every row counts as much as it may
+    beside : the columns of weights and exposures; every row counts as much as it may, and has the greatest exposure
     """
 
     corners: tuple[Array | dict[str, Label], ...]
@@ -45,7 +46,7 @@ class Domain:
     target_column: str | None = None
     person: str | None = None
     pushing: bool = False
-    weight: RowWeight | None = None
+    beside: tuple[RowWeight | Exposure, ...] = ()
 
     def data(self, rows: Sequence[tuple[Any, Any]], same_person: int = 1) -> tuple[Any, Any]:
         """(X, y) of pairs of a row and a target; the last `same_person` rows are those of one person."""
@@ -56,8 +57,8 @@ class Domain:
             frame = pd.DataFrame([row for row, _ in rows])
             if self.person is not None:
                 frame[self.person] = np.minimum(np.arange(len(rows)), len(rows) - same_person)
-            if self.weight is not None:
-                frame[self.weight.column] = self.weight.high
+            for one in self.beside:
+                frame[one.column] = one.high
             if self.target_column is not None:
                 frame[self.target_column] = targets
             return frame, targets
@@ -75,7 +76,7 @@ def domain_of(estimator: Any) -> Domain:
         low, high = ({name: values[side] for name, values in ends.items()} for side in (0, -1))
         mixed = {name: (low if place % 2 else high)[name] for place, name in enumerate(low)}
         column = None if schema.target is None else schema.target.column
-        return Domain((high, low, mixed), low, targets, column, schema.person, weight=schema.weight)
+        return Domain((high, low, mixed), low, targets, column, schema.person, beside=schema.beside)
     bounds = getattr(estimator, "bounds", None)
     if bounds is not None:
         named = list(bounds.values()) if isinstance(bounds, dict) else bounds

@@ -37,9 +37,9 @@ _CODES: dict[type, Callable[[Any], LossCode]] = {
 
 def code_of(loss: Loss) -> LossCode | None:
     """The loss as the kernel knows it, or None if it does not."""
-    # Another class, also a subclass, may have other slopes.
+    # Another class, also a subclass, may have other slopes. Counts with exposures are left to NumPy.
     made = _CODES.get(type(loss))
-    return None if made is None or loss.constants.by_length else made(loss)
+    return None if made is None or loss.constants.by_length or getattr(loss, "exposure", None) else made(loss)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,10 @@ def labels_and_counts(labels: Targets, row_weights: Array | None) -> tuple[Any, 
 
     The kernel refuses numbers that begin between two addresses of their kind, and the budget may be charged already.
     """
-    numbers: Any = np.require(labels, np.int8 if labels.dtype == np.int8 else np.float64, ["C", "A"])
+    # The kernel adds up sums of counts with an exposure only where these play no part.
+    given: Any = labels
+    given = given if given.dtype.names is None else given["count"]
+    numbers: Any = np.require(given, np.int8 if given.dtype == np.int8 else np.float64, ["C", "A"])
     return numbers, None if row_weights is None else np.require(row_weights, np.float64, ["C", "A"])
 
 

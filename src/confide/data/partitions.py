@@ -295,7 +295,7 @@ def refuse_persons(schema: Schema | None) -> None:
 
 
 def columns_to_read(columns: Iterable[str], schema: Schema, target: str | None = None) -> list[str]:
-    """Names of the columns that a fit reads from a collection: those of the schema, its weight, and the target.
+    """Names of the columns that a fit reads from a collection: those of the schema, weight, exposure and target.
 
     Parameters
     ----------
@@ -311,8 +311,7 @@ def columns_to_read(columns: Iterable[str], schema: Schema, target: str | None =
     present = list(columns)
     if target is None and schema.target is not None:
         target = schema.target.column
-    weight = () if schema.weight is None else (schema.weight.column,)
-    names = [*schema.raw_names, *weight, *(() if target is None else (target,))]
+    names = [*schema.raw_names, *(one.column for one in schema.beside), *(() if target is None else (target,))]
     absent = [name for name in names if present.count(name) != 1]
     if absent:
         raise InputError(f"the frame lacks columns that the schema describes, or has them twice: {listed(absent)}.")

@@ -130,8 +130,8 @@ def kinds_read(schema: Schema, target: str | None = None) -> dict[str, Kind]:
         kinds[schema.target.column] = "text" if schema.target.bounds is None else "number"
     if schema.person is not None:
         kinds[schema.person] = "text"
-    if schema.weight is not None:
-        kinds[schema.weight.column] = "number"
+    for one in schema.beside:
+        kinds[one.column] = "number"
     return kinds
 
 

@@ -141,7 +141,8 @@ class Reading:
         """The raw columns that are read: those of the schema, then the weight, then the target."""
         target = self.numbers or self.encoder.schema.target
         weight = () if self._weight is None else (self._weight.column,)
-        return (*self.encoder.schema.raw_names, *weight, *(() if target is None else (target.column,)))
+        exposure = () if target is None or target.exposure is None else (target.exposure.column,)
+        return (*self.encoder.schema.raw_names, *weight, *exposure, *(() if target is None else (target.column,)))
 
     @property
     def _weight(self) -> RowWeight | None:
@@ -180,7 +181,7 @@ class Reading:
         given = table[self.names[-1]]
         labels: Targets
         if self.numbers is not None:
-            labels = self.numbers.read(given, refuse=refuse)
+            labels = self.numbers.read(given, table=table, refuse=refuse)
         else:
             labels = read_labels(given, *self.domain, refuse=refuse, what=f'column "{self.names[-1]}"')
         weight = self._weight

@@ -6,7 +6,7 @@ They are losses for the sake of these sums alone, and nothing minimises them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -101,8 +101,10 @@ class SumsOfTwoParts(Loss):
 
     def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
         bound = 1.0 if self.target_bound is None else self.target_bound
+        given: Any = targets
+        given = given if given.dtype.names is None else given["count"]
         # In this order, so that what is not a number counts as -b.
-        first = 0.5 * (1.0 + np.fmin(np.fmax(targets, -bound), bound) / bound)
+        first = 0.5 * (1.0 + np.fmin(np.fmax(given, -bound), bound) / bound)
         parts = np.tile(np.column_stack([first, 1.0 - first]), scores.shape[1] // 2)
         if order == 0:
             return Terms(value=(parts * scores).reshape(len(scores), -1, 2).sum(axis=2))

@@ -64,9 +64,11 @@ class _TargetLoss(Loss):
 
 
 @lru_cache(maxsize=64)
-def _largest_at_zero(loss: _TargetLoss, targets: tuple[float, ...], limit: float) -> float:
-    """The largest loss at score 0 over these targets."""
-    return float(loss.value(np.zeros(len(targets)), np.array(targets), limit).max())
+def _largest_at_zero(
+    loss: _TargetLoss, targets: tuple[float, ...], limit: float, exposure: tuple[float, ...] = (1.0,)
+) -> float:
+    """The largest loss at score 0 over these targets and exposures."""
+    return float(loss.value(np.log(exposure)[:, None], np.array(targets), limit).max())
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +128,24 @@ class SquaredLoss(_TargetLoss):
 class PoissonLoss(_TargetLoss):
     """exp(s) - t s - t + t log t with its derivative clipped, t in [0, target_bound]. L = threshold, c = target_bound + L.
 
-    Half the deviance of a count whose mean is exp(s): at least 0, and 0 at s = log t.
+    Half the deviance of a count whose mean is exp(s): at least 0, and 0 at s = log t. With an exposure e for each row the
+    mean is e exp(s), so the score is moved by log e, and only the value at score 0 is another one.
+
+    Parameters
+    ----------
+    target_bound, threshold : see the module
+    exposure : the least and the greatest exposure, to which those of rows are clipped here; None if targets have none
     """
 
     target_bound: float
     threshold: float
+    exposure: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         _check(self.target_bound, self.threshold)
+        least, greatest = self.exposure or (1.0, 1.0)
+        if not 2.0**-40 <= least <= greatest <= 2.0**40:
+            raise ParameterError("exposures must lie between 2^-40 and 2^40.")
 
     @property
     def targets(self) -> tuple[float, float]:
@@ -147,10 +159,10 @@ class PoissonLoss(_TargetLoss):
             lipschitz=self.threshold,
             smoothness=smoothness,
             trace=smoothness,
-            # It falls with the target below 1 and rises with it above 1, so it is largest at one of the ends.
-            value_at_zero=_largest_at_zero(self, self.targets, self.threshold) * (1.0 + 2.0**-40),
-            # The exponential errs by 8 units of at most target_bound + threshold.
-            rounding=9.0 * (smoothness / self.threshold) + 3.0,
+            # It falls with the target below the exposure and rises with it above, and is convex in the exposure's logarithm.
+            value_at_zero=_largest_at_zero(self, self.targets, self.threshold, self.exposure or (1.0,)) * (1.0 + 2.0**-40),
+            # The exponential errs by 8 units of at most target_bound + threshold, and a quotient by an exposure by one.
+            rounding=(9.0 if self.exposure is None else 10.0) * (smoothness / self.threshold) + 3.0,
             bends=self._bends,
             scores="logarithm of the mean",
             target_bound=self.target_bound,
@@ -174,6 +186,19 @@ class PoissonLoss(_TargetLoss):
     def second_derivative(self, scores: Array, targets: Array, limits: Array | float) -> Array:
         means = _exponential(scores)
         return np.where(np.abs(means - targets) <= limits, means, 0.0)
+
+    def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
+        if self.exposure is None:
+            return super(PoissonLoss, self).of_scores(scores, targets, order)
+        # The loss at the moved score is e times that of the rate t / e, whose slopes are clipped at threshold / e.
+        given: Any = targets
+        exposure = np.fmin(np.fmax(given["exposure"], self.exposure[0]), self.exposure[1])[:, None]
+        rates = np.fmin(np.fmax(given["count"], 0.0), self.target_bound)[:, None] / exposure
+        kinds = self.value, self.derivative, self.second_derivative
+        limits, is_asked = self.threshold / exposure, (order == 0, order >= 1, order >= 2)
+        return Terms(
+            *(exposure * of(scores, rates, limits) if own else None for of, own in zip(kinds, is_asked, strict=True))
+        )
 
     def _bends(self, slope: Array) -> Array:
         return self.target_bound + slope

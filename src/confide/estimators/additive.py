@@ -26,7 +26,13 @@ from confide.estimators.linear_model import (
     names_of_plan,
 )
 from confide.estimators.logistic import LogisticRegression
-from confide.estimators.parameters import AdditiveParameters, IntervalsParameter, MeanParameter, PenaltyParameter, estimator
+from confide.estimators.parameters import (
+    AdditiveParameters,
+    CountParameters,
+    IntervalsParameter,
+    PenaltyParameter,
+    estimator,
+)
 from confide.estimators.regression import LossRegressor, poisson_loss, squared_loss
 from confide.estimators.released import effects_of
 from confide.features.columns import NumberColumn
@@ -35,6 +41,7 @@ from confide.features.schema import Schema
 from confide.inference.intervals import checked_level
 from confide.intake import parameters
 from confide.intake.penalties import GivenForm, checked_penalty
+from confide.intake.targets import Numbers
 from confide.known_words import listed, listed_unknown, suggestion
 from confide.models.model import Link, ReleasedModel
 from confide.parameters import checked, checked_choice
@@ -461,7 +468,7 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, PenaltyParameter, 
 
 
 @estimator
-class AdditiveRegressor(MeanParameter, AdditiveColumns, IntervalsParameter, PenaltyParameter, LossRegressor):
+class AdditiveRegressor(CountParameters, AdditiveColumns, IntervalsParameter, PenaltyParameter, LossRegressor):
     """An additive regression (a generalised additive model), released under differential privacy.
 
     The score of a row is the sum of the effects of its columns: a curve for each number, a value for each level of a
@@ -513,10 +520,10 @@ class AdditiveRegressor(MeanParameter, AdditiveColumns, IntervalsParameter, Pena
     threshold: str | float | None = "auto"
     intercept_scaling: float | str = "auto"
 
-    def _train(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def _train(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> Self:
         if self._chosen_loss == "squared" and sample_weight is not None:
             raise ParameterError("loss='squared' takes no weights of rows; leave sample_weight out, or take loss='huber'.")
-        return super()._train(X, y, sample_weight)
+        return super()._train(X, y, sample_weight, exposure)
 
     @property
     def _chosen_loss(self) -> str:
@@ -537,7 +544,7 @@ class AdditiveRegressor(MeanParameter, AdditiveColumns, IntervalsParameter, Pena
             return squared_error(self._target(encoder).bound)
         return super()._minimised(encoder)
 
-    def _loss(self, target_bound: float) -> ScoreLoss:
+    def _loss(self, target: Numbers) -> ScoreLoss:
         if self._has_counts:
-            return poisson_loss(target_bound, self.threshold, SHARE_OF_COUNTS * target_bound)
-        return squared_loss("huber", target_bound, self.threshold)
+            return poisson_loss(target, self.threshold, SHARE_OF_COUNTS * target.bound)
+        return squared_loss("huber", target.bound, self.threshold)

@@ -12,6 +12,7 @@ from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.parameters import PenaltyParameter, StraightLineParameters, estimator
 from confide.estimators.regression import LossRegressor, poisson_loss, squared_loss
 from confide.features.encoder import Encoder
+from confide.intake.targets import Numbers
 from confide.intake.user_losses import declared_loss, loss_with_slopes
 from confide.known_words import words_of
 from confide.parameters import checked
@@ -202,9 +203,10 @@ class ERMRegressor(StraightLineParameters, PenaltyParameter, LossRegressor):
         # A loss of the user's own may be no function of residuals.
         return is_text(self.loss) and super()._may_shift
 
-    def _loss(self, target_bound: float) -> ScoreLoss:
+    def _loss(self, target: Numbers) -> ScoreLoss:
+        target_bound = target.bound
         if self._has_counts:
-            return poisson_loss(target_bound, self.threshold)
+            return poisson_loss(target, self.threshold)
         name = self.loss if is_text(self.loss) else ""
         if name in ("huber", "clipped_squared"):
             return squared_loss(name, target_bound, self.threshold)

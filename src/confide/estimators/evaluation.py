@@ -170,12 +170,12 @@ def specification_of(model: PrivateLinearModel, scorer: Scorer, persons: RowsPer
     known = released_model(model)
     # Where rows are read with more columns than the model has, its own part is taken, and mapped, when they are scored.
     wider = scorer.read_by if scorer.reads_more else None
-    # Predictions are of targets as they are: a fit subtracts a public number from them, and adds it to the intercept.
+    # Predictions are of targets as they are: a fit shifts them, or divides their exposures.
     target = classes_of(model) if isinstance(model, LinearClassifier) else model._target(known.encoder)
     return RowSpecification(
         columns_of=model,
         encoder=scorer.read_by,
-        target=target if isinstance(target, Classes) else replace(target, shift=0.0),
+        target=target if isinstance(target, Classes) else replace(target, shift=0.0, unit=1.0),
         row_bound=known.scoring.row_bound if wider is None else wider.row_bound,
         rows_per_person=persons,
         fourier_map=lambda _: known.fourier if wider is None else None,
@@ -459,7 +459,7 @@ def _released(planned: PlannedEvaluation, sources: Sequence[CheckedSource], entr
 def _result_of(planned: PlannedEvaluation) -> Callable[..., Evaluated]:
     """What the rates are put into, with the words that it needs. All that could fail is done here, before the charge."""
     layout, model, known = planned.layout, planned.models[0], released_model(planned.models[0])
-    classes, target = tuple(map(str, known.domain)), "" if known.domain else predicted_number(known)
+    classes, target = tuple(map(str, known.domain)), "" if known.domain else predicted_number(known, as_rate=False)
     if isinstance(layout, ScoreTable):
         return partial(Evaluation, outcome=str(ShownClass.of(known)), has_probabilities=hasattr(model, "predict_proba"))
     if isinstance(layout, ClassTables):

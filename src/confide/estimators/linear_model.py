@@ -252,9 +252,9 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
     """The values of parameters that say nothing more, once a schema has all that was chosen."""
 
     @keeps_released
-    def _train(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def _train(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> Self:
         """Do the work of `fit`: check, train, release, and keep what was released."""
-        given = checked_input(X, y, sample_weight, self)
+        given = checked_input(X, y, sample_weight, self, exposure)
         schema = self._schema_of_rows(given)
         encoder = parameters.checked_schema(schema)
         if given.scores_rows:  # parties send no counts

@@ -218,10 +218,11 @@ class TargetParameter:
 
 
 @estimator
-class MeanParameter:
-    """Whether predicted counts are made right in the mean, for models of counts."""
+class CountParameters:
+    """Whether predicted counts are made right in the mean, and the bounds on exposures, for models of counts."""
 
     match_mean: str | bool = "auto"
+    exposure_range: tuple[float, float] | None = None
 
 
 @estimator

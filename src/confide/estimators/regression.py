@@ -19,9 +19,9 @@ from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.errors import ParameterError, checked_flag
 from confide.estimators.linear_model import PrivateLinearModel
 from confide.estimators.parameters import (
+    CountParameters,
     DesignParameters,
     IntervalsParameter,
-    MeanParameter,
     PenaltyParameter,
     SampleWeightParameter,
     StraightLineParameters,
@@ -31,6 +31,7 @@ from confide.estimators.parameters import (
 from confide.features.encoder import Encoder
 from confide.intake import parameters
 from confide.intake.arrays import weights_of
+from confide.intake.rows import exposure_of
 from confide.intake.targets import Numbers, numbers_of
 from confide.models.model import Link, ReleasedModel
 from confide.models.prior import USUAL_EFFECT_ON_COUNTS, USUAL_SHARE
@@ -70,13 +71,16 @@ class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):  # t
         """
         return self._plan(n_rows, n_features)
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any, exposure: Any = None) -> Array:
         """Predict the target of each row, (n,), in its own unit. Rows are clipped to the same bound as in the fit.
 
         Parameters
         ----------
         X : array, SciPy sparse matrix or frame (n, d)
             Rows, in the units of the fit; with a schema a frame that has its columns.
+        exposure : number, (n,) numbers or None
+            For models of counts with an exposure: the expected count is for this exposure, which is not clipped. None means
+            1, so that predictions are rates, also where X has the column of exposures.
 
         Returns
         -------
@@ -90,9 +94,10 @@ class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):  # t
         """
         blocks = self._blocks_to_score(X)
         model = LinearModel(np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_), self._row_bound)
-        return self._link.mean(model.scores(blocks))
+        means = self._link.mean(model.scores(blocks))
+        return means if exposure is None else means * self._target(self._encoder).checked_exposure(exposure, len(means))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> float:
         """Compute R^2 on the given rows. Targets are not clipped here. On private rows it is outside every guarantee.
 
         Parameters
@@ -103,6 +108,8 @@ class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):  # t
             Targets, in their own unit.
         sample_weight : (n,) numbers that are not negative, or None
             The weight of each row in the mean.
+        exposure : (n,) numbers or None
+            Of counts, as for `fit`; None if X has the column that the schema names.
 
         Returns
         -------
@@ -114,20 +121,24 @@ class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):  # t
         InputError, ParameterError
             If rows, targets or weights cannot be used. The message shows no value from them.
         """
-        predicted = self.predict(X)
+        target, predicted = self._target(self._encoder), self.predict(X)
+        if target.exposure is not None or exposure is not None:
+            predicted *= target.checked_exposure(exposure_of(X, target.exposure, exposure), len(predicted))
         targets, weights = numbers_of(y, len(predicted)), weights_of(sample_weight, len(predicted))
         return float(r2_score(targets, predicted, sample_weight=weights))
 
     def _target(self, encoder: Encoder | None) -> Numbers:
         target, ends = None if encoder is None else encoder.schema.target, (self.target_low, self.target_high)
         counts = self._has_counts
-        return parameters.checked_target_range(self.target_bound, ends, target, counts=counts, may_shift=self._may_shift)
+        numbers = parameters.checked_target_range(self.target_bound, ends, target, counts=counts, may_shift=self._may_shift)
+        exposure = parameters.checked_exposure(getattr(self, "exposure_range", None), target, counts=counts)
+        return numbers if exposure is None else numbers.per(exposure, in_units=bool(self.fit_intercept))
 
     def _units_of_effects(self, encoder: Encoder | None) -> tuple[float, Callable[[float], float]]:
         return USUAL_EFFECT_ON_COUNTS if self._has_counts else USUAL_SHARE * self._target(encoder).bound, float
 
     def _shift_of_targets(self, encoder: Encoder | None) -> float:
-        return self._target(encoder).shift
+        return self._target(encoder).shift_of_scores
 
     @property
     def _may_shift(self) -> bool:
@@ -296,7 +307,9 @@ explained at (0.5, 1e-6) is .026 with a constant of 1 and .051 with one of 2 (ro
 class LossRegressor(SampleWeightParameter, LinearRegressor):
     """A linear regressor that minimises a mean loss plus a ridge. A subclass says which loss."""
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, *, exposure: ArrayLike | None = None
+    ) -> Self:
         """Train on the rows, charge the ledger, and release the model.
 
         Parameters
@@ -309,6 +322,9 @@ class LossRegressor(SampleWeightParameter, LinearRegressor):
         sample_weight : (n,) numbers from 0 to `max_sample_weight`, or None
             How much each row counts; None means 1 each. Weights are part of the data: the weight of a row must be made from
             that row alone.
+        exposure : (n,) numbers above 0, or None
+            Of counts: the time, the number of persons or the area that each was counted in. It needs `exposure_range`; a
+            schema that names its column reads it from X.
 
         Returns
         -------
@@ -321,13 +337,13 @@ class LossRegressor(SampleWeightParameter, LinearRegressor):
         BudgetExceeded
             If the ledger has too little left. Nothing was charged, and no row was used.
         """
-        return self._train(X, y, sample_weight)
+        return self._train(X, y, sample_weight, exposure)
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
-        target_bound = self._target(encoder).bound
+        target = self._target(encoder)
         # For counts the scores are logarithms of means, so they are of about the same size in any units of the target.
-        score_size = _SIZE_OF_LOG_COUNTS if self._has_counts else target_bound
-        return replace(self._loss(target_bound), score_size=score_size, raises_alpha=self._has_counts)
+        score_size = _SIZE_OF_LOG_COUNTS if self._has_counts else target.bound
+        return replace(self._loss(target), score_size=score_size, raises_alpha=self._has_counts)
 
     def _constant_of(self, row_bound: RowBound) -> Any:
         if not is_automatic(self.intercept_scaling):
@@ -336,7 +352,7 @@ class LossRegressor(SampleWeightParameter, LinearRegressor):
         return max(1.0, _CONSTANT_OF_COUNTS * longest)
 
     @abstractmethod
-    def _loss(self, target_bound: float) -> ScoreLoss:
+    def _loss(self, target: Numbers) -> ScoreLoss:
         """The loss from checked parameters."""
 
     def _why_no_intervals(self) -> str:
@@ -359,16 +375,19 @@ def squared_loss(name: str, target_bound: float, threshold: Any) -> ScoreLoss:
     return ScoreLoss(SquaredLoss(target_bound, checked("threshold", given), by_length=by_length))
 
 
-def poisson_loss(target_bound: float, threshold: Any, default: float = 1.0) -> ScoreLoss:
+def poisson_loss(target: Numbers, threshold: Any, default: float = 1.0) -> ScoreLoss:
     """The loss for counts. `default` is the threshold that None means."""
+    target_bound, own = target.bound, target.exposure
+    exposure = None if own is None else (own.low / target.unit, own.high / target.unit)
     if not math.isfinite(target_bound):
         raise ParameterError(
             "a loss for counts needs a finite target_bound, also without privacy, because its curvature grows with the "
             "counts; target_bound is inf."
         )
     if is_automatic(threshold):
-        return count_losses(target_bound)
-    return ScoreLoss(PoissonLoss(target_bound, checked("threshold", default if threshold is None else threshold)))
+        return count_losses(target_bound, exposure)
+    limit = checked("threshold", default if threshold is None else threshold)
+    return ScoreLoss(PoissonLoss(target_bound, limit, exposure))
 
 
 @estimator
@@ -423,13 +442,13 @@ class HuberRegressor(IntervalsParameter, StraightLineParameters, PenaltyParamete
     threshold: str | float | None = "auto"
     loss: str = "huber"
 
-    def _loss(self, target_bound: float) -> ScoreLoss:
+    def _loss(self, target: Numbers) -> ScoreLoss:
         name = checked_choice("loss", self.loss, ("huber", "clipped_squared"))
-        return squared_loss(name, target_bound, self.threshold)
+        return squared_loss(name, target.bound, self.threshold)
 
 
 @estimator
-class PoissonRegressor(MeanParameter, IntervalsParameter, StraightLineParameters, PenaltyParameter, LossRegressor):
+class PoissonRegressor(CountParameters, IntervalsParameter, StraightLineParameters, PenaltyParameter, LossRegressor):
     """Regression of counts whose mean is exp(w . x), released under differential privacy.
 
     Minimises mean loss + alpha / 2 |w|^2 over clipped rows and counts, perturbed so that the released weights are
@@ -481,5 +500,5 @@ class PoissonRegressor(MeanParameter, IntervalsParameter, StraightLineParameters
     def _has_counts(self) -> bool:
         return True
 
-    def _loss(self, target_bound: float) -> ScoreLoss:
-        return poisson_loss(target_bound, self.threshold)
+    def _loss(self, target: Numbers) -> ScoreLoss:
+        return poisson_loss(target, self.threshold)

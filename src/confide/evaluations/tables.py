@@ -324,7 +324,9 @@ class Scorer:
     def scored(self, memory: MemorySource) -> ScoredRows:
         """Score the rows of one piece."""
         scores = self.scoring.scores_alone(self._own(memory.blocks))
-        labels = memory.labels
+        labels: Any = memory.labels
+        if labels.dtype.names is not None:  # the mean of a count is its exposure times the exponential of the score
+            labels, scores = labels["count"], scores + np.log(labels["exposure"])
         targets = positions_of(labels, self.n_classes) if self.n_classes else np.asarray(labels, dtype=np.float64)
         return ScoredRows(targets, scores, self._groups(memory.blocks))
 

@@ -24,9 +24,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.array_types import Array, Indices, Labels, Targets
-from confide.errors import InputError, SchemaError, is_list, is_text, is_whole
+from confide.array_types import COUNT_AND_EXPOSURE, Array, Indices, Labels, Targets
+from confide.errors import InputError, SchemaError, is_list, is_text, is_whole, keep
 from confide.features.canonical_labels import MISSING_WORDS, Label, canonical_label, is_missing
+from confide.features.checks import finite_number
 
 NOT_NUMBERS = (
     "cells that are not numbers; give numbers, and leave missing cells empty. If numbers of a file have a decimal "
@@ -585,6 +586,63 @@ def read_labels(values: Any, *classes: Label, refuse: bool = True, what: str = "
     return targets_at(levels, len(classes))
 
 
+def numbers_of_rows(what: str, cells: Any, low: float, high: float, must: str, refuse: bool) -> Array:
+    """One number for each row beside its features, (n,), clipped to [low, high]: how much it counts, or its exposure.
+
+    Parameters
+    ----------
+    what : how messages name the cells
+    must : what a message says that each must be. It must be above 0, or not below it where `low` is 0
+    refuse : False lets every cell pass; one that is no number counts as `low`
+    """
+    numbers = np.asarray(read_numbers(what, cells, refuse), dtype=np.float64)
+    # The comparison is written so that a NaN is refused.
+    if refuse and not ((numbers >= min(low, math.ulp(0.0))) & np.isfinite(numbers)).all():
+        raise InputError(f"{what}: {must}")
+    return np.fmin(np.fmax(numbers, low), high)
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """The time, the number of persons or the area that each count was made in, and its public bounds.
+
+    Parameters
+    ----------
+    column : name of the column in the table; "" where it is an array of its own
+    low, high : public bounds, 0 < low < high; an exposure outside is clipped to them
+
+    Raises
+    ------
+    SchemaError
+        If a value contradicts this description.
+    """
+
+    column: str
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        keep(self, "exposure: ", low=finite_number, high=finite_number)
+        if not 1e-9 <= self.low < self.high <= min(1e9, 1e9 * self.low):
+            raise SchemaError("exposure: low must be above 0 and below high; both lie between 1e-9 and 1e9.")
+
+    def paired(self, counts: Any, cells: Any, unit: float, *, refuse: bool) -> Any:
+        """Counts (n,) beside the exposures in these cells, clipped and divided by the unit.
+
+        Raises
+        ------
+        InputError
+            If an exposure is missing, is not finite or not above 0, or their number is another one.
+        """
+        what = f'column "{self.column}"' if self.column else "exposure"
+        own = numbers_of_rows(what, cells, self.low, self.high, "each must be a finite number above 0.", refuse)
+        if own.shape != counts.shape:
+            raise InputError("exposure must be one number for each row.")
+        pairs: Any = np.empty(len(counts), COUNT_AND_EXPOSURE)
+        pairs["count"], pairs["exposure"] = counts, own / unit
+        return pairs
+
+
 @dataclass(frozen=True, slots=True)
 class NumberTarget:
     """The numbers that a regression predicts, which take the place of labels.
@@ -595,6 +653,7 @@ class NumberTarget:
     counts : whether they are counts, which must not be negative
     low, high : public bounds, to which each number is clipped by itself
     shift : a public number that is subtracted then
+    exposure, unit : the exposure of counts, and the public number by which it is divided
     """
 
     column: str = ""
@@ -602,13 +661,16 @@ class NumberTarget:
     low: float = -math.inf
     high: float = math.inf
     shift: float = 0.0
+    exposure: Exposure | None = None
+    unit: float = 1.0
 
-    def read(self, values: Any, *, refuse: bool = True) -> Array:
-        """The numbers of some rows, clipped to [low, high], less the shift: (n,) float64.
+    def read(self, values: Any, *, table: Any = None, refuse: bool = True) -> Any:
+        """The numbers of some rows, clipped to [low, high], less the shift: (n,) float64, or with their exposures.
 
         Parameters
         ----------
         values : Series, Arrow array, NumPy array or list of numbers, one for each row
+        table : has the column of exposures, if counts have some
         refuse : False after the targets were checked and a budget was charged: one that is not a finite number counts as 0
 
         Raises
@@ -624,4 +686,7 @@ class NumberTarget:
         if refuse and self.counts and (targets < 0.0).any():
             raise InputError(f"{what}: some are negative, but counts must not be. Correct them.")
         targets[~finite] = 0.0
-        return np.subtract(np.clip(targets, self.low, self.high, out=targets), self.shift, out=targets)
+        np.subtract(np.clip(targets, self.low, self.high, out=targets), self.shift, out=targets)
+        if self.exposure is None:
+            return targets
+        return self.exposure.paired(targets, table[self.exposure.column], self.unit, refuse=refuse)

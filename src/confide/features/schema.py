@@ -66,6 +66,10 @@ A target of numbers has bounds, like a column. Numbers outside are clipped to th
 
     target = { column = "price", low = 0, high = 20000, unit = "USD" }
 
+Counts of rows that were observed for different times name the column of that time, and its bounds; a rate is learned then:
+
+    target = { column = "visits", low = 0, high = 20, exposure = { column = "years", low = 0.1, high = 5 } }
+
 If one person may have several rows, `person = "patient_id"` above [columns] names the column that identifies the person. It
 is not a feature.
 
@@ -92,13 +96,11 @@ import codecs
 import math
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
-
-import numpy as np
 
 from confide.array_types import Array
 from confide.errors import (
@@ -115,7 +117,7 @@ from confide.errors import (
     reader,
 )
 from confide.features.canonical_labels import Label, canonical_label, refuse_blanks
-from confide.features.cells import read_numbers
+from confide.features.cells import Exposure, numbers_of_rows
 from confide.features.checks import UNIT, check_keys, column_title, finite_number, listed_by, made_of, plain_label
 from confide.features.columns import (
     MOST_EVEN_KNOTS,
@@ -272,6 +274,8 @@ class Target:
     classes : instead of these two, three or more labels of the same kinds
     low, high : instead of labels, the public bounds of numbers, low < high; a number outside is clipped to them
     unit : the unit of the numbers, such as "USD", shown wherever units are shown; it changes no number and is not compared
+    exposure : of counts, a mapping with the keys column, low and high, or an `Exposure`: the time, the number of persons or
+        the area that each was counted in
 
     Raises
     ------
@@ -287,9 +291,16 @@ class Target:
     low: float | None = None
     high: float | None = None
     unit: str | None = field(default=None, compare=False)
+    exposure: Exposure | None = None
 
     def __post_init__(self) -> None:
         column_title(self.column, "the target's column")
+        if self.exposure is not None:
+            made = made_of(Exposure, "exposure", self.exposure, _EXPOSURE)
+            object.__setattr__(self, "exposure", made)
+            column_title(getattr(made, "column", None), "exposure: column")
+            if self.low is None or not finite_number("target: low", self.low) >= 0.0:
+                raise SchemaError("target: exposure is for counts, which have low and high, and low is 0 or more.")
         keep(self, "target: ", unit=UNIT)
         has_label = self.negative is not None or self.positive is not None
         if self.low is None and self.high is None:
@@ -354,13 +365,15 @@ class Target:
     def __str__(self) -> str:
         if self.bounds is not None:
             low, high = map(shown_number, self.bounds)
-            return f"{self.column}: number from {low} to {with_unit(str(high), self.unit)}"
+            per = "" if self.exposure is None else f" per unit of {self.exposure.column}"
+            return f"{self.column}: number from {low} to {with_unit(str(high), self.unit)}{per}"
         return f"{self.column}: {' or '.join(map(str, self.labels))}"
 
     def to_dict(self) -> dict[str, Any]:
         """The target as in a TOML file: JSON-able."""
         if self.bounds is not None:
-            return described_fields(self, "column", "low", "high", "unit")
+            exposure = {} if self.exposure is None else {"exposure": asdict(self.exposure)}
+            return described_fields(self, "column", "low", "high", "unit") | exposure
         if self.classes is not None:
             return {"column": self.column, "classes": list(self.classes)}
         return {"column": self.column, "negative": self.negative, "positive": self.positive}
@@ -394,6 +407,7 @@ class RowWeight:
         If a value contradicts this description.
     """
 
+    low: ClassVar[float] = 0.0
     column: str
     high: float
     mean: float | None = None
@@ -419,12 +433,8 @@ class RowWeight:
         InputError
             If a cell is missing, is no finite number or is negative.
         """
-        what = f'column "{self.column}"'
-        numbers = np.asarray(read_numbers(what, cells, refuse), dtype=np.float64)
-        # The comparison is written so that a NaN is refused.
-        if refuse and not ((numbers >= 0.0) & np.isfinite(numbers)).all():
-            raise InputError(f"{what}: every row needs a weight, a finite number that is not negative.")
-        return np.fmin(np.fmax(numbers, 0.0), self.high)
+        must = "every row needs a weight, a finite number that is not negative."
+        return numbers_of_rows(f'column "{self.column}"', cells, 0.0, self.high, must, refuse)
 
     def refusal_of_zeros(self) -> InputError:
         """The refusal of rows that all have the weight 0."""
@@ -485,6 +495,7 @@ _TARGET = (
     "target: describe it by { column = ..., negative = ..., positive = ... } or { column = ..., classes = [...] }, and a "
     "column of numbers by { column = ..., low = ..., high = ... }."
 )
+_EXPOSURE = 'exposure must be a table such as { column = "years", low = 0.1, high = 5 }.'
 _WEIGHT = 'weight must be a table such as { column = "design_weight", high = 20 }.'
 _RANDOM_FEATURES = "random_features must be a table, as in random_features = { number = 500, length_scale = 1.5 }."
 
@@ -529,6 +540,8 @@ class Schema:
     random_features: RandomFeatures | None
     weight: RowWeight | None
     table: Mapping[str, object] = field(compare=False)
+    beside: tuple[RowWeight | Exposure, ...] = field(init=False, compare=False)
+    """The weight and the exposure, if it names them: columns of numbers beside those of the model and the target."""
 
     def __init__(
         self,
@@ -550,6 +563,7 @@ class Schema:
         }
         for name, value in made.items():
             object.__setattr__(self, name, value)
+        object.__setattr__(self, "beside", tuple(filter(None, (self.weight, self.target and self.target.exposure))))
         self._check_names()
         object.__setattr__(self, "interact", interactions_of(interact, self.columns_by_name))
 
@@ -565,6 +579,7 @@ class Schema:
         names |= {*self.raw_names}
         roles: dict[str, str | None] = {
             "is the target": None if self.target is None else self.target.column,
+            "is the exposure": None if self.target is None or not self.target.exposure else self.target.exposure.column,
             "identifies the person": self.person,
             "is the weight of rows": None if self.weight is None else self.weight.column,
         }

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound, RowBound
-from confide.errors import ParameterError, as_float, checked_count, is_list, is_number, is_whole
+from confide.errors import ParameterError, SchemaError, as_float, checked_count, is_list, is_number, is_whole
+from confide.features.cells import Exposure
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema, Target
 from confide.features.toml_form import is_path
@@ -143,6 +145,20 @@ def checked_target_bound(target_bound: Any) -> float:
             "its place. A schema may say it: target = { column = ..., low = ..., high = ... }."
         )
     return float(checked("target_bound", target_bound))
+
+
+def checked_exposure(exposure_range: Any, target: Target | None, *, counts: bool) -> Exposure | None:
+    """The exposure of counts and its bounds, from the parameter or from the schema; None if there is none."""
+    declared = None if target is None else target.exposure
+    if declared is None and exposure_range is None:
+        return None
+    with suppress(SchemaError, TypeError):
+        if counts and (declared is None or exposure_range is None):
+            return declared or Exposure("", *exposure_range)
+    raise ParameterError(
+        "an exposure is for a model of counts, such as PoissonRegressor, and declared once: by the target of the schema, or "
+        "by exposure_range=(low, high), two public numbers with 1e-9 <= low < high <= 1e9. Exposures outside are clipped."
+    )
 
 
 def checked_target_range(

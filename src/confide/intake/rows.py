@@ -27,7 +27,7 @@ from confide.data.sources import files_of, kinds_read
 from confide.data.spooled import as_frame, is_dask_frame, pieces_of
 from confide.data.streams import Reading
 from confide.errors import AccuracyWarning, FileError, InputError, ParameterError
-from confide.features.cells import DIFFERENT_NUMBERS_OF_ROWS, targets_at
+from confide.features.cells import DIFFERENT_NUMBERS_OF_ROWS, Exposure, targets_at
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
 from confide.features.table import columns_named
@@ -45,7 +45,16 @@ _ANOTHER_INDEX = (
 )
 
 
-def checked_input(X: Any, y: Any, sample_weight: Any = None, estimator: Any = None) -> GivenRows:
+def exposure_of(X: Any, declared: Exposure | None, exposure: Any) -> Any:
+    """The exposures of rows in memory: as they were given, or the column that the schema names; None if there are none."""
+    if declared is None or not declared.column:
+        return exposure
+    if exposure is not None:
+        raise ParameterError(f'the schema names the column "{declared.column}" as the exposure; leave exposure= out.')
+    return columns_named(X, declared.column)[0]
+
+
+def checked_input(X: Any, y: Any, sample_weight: Any = None, estimator: Any = None, exposure: Any = None) -> GivenRows:
     """The rows that a user passed to `fit`, to a search or to an evaluation.
 
     Rows that come in pieces bring their labels, or are kept in a file; any others are not read here. Without y, the labels
@@ -53,7 +62,7 @@ def checked_input(X: Any, y: Any, sample_weight: Any = None, estimator: Any = No
 
     Parameters
     ----------
-    X, y, sample_weight : as they were passed
+    X, y, sample_weight, exposure : as they were passed
     estimator : what takes them, which may have a schema
     """
     if _comes_in_parts(X):
@@ -62,15 +71,17 @@ def checked_input(X: Any, y: Any, sample_weight: Any = None, estimator: Any = No
         target = getattr(getattr(estimator, "schema", None), "target", None)
         if y is None and target is not None:
             y = nw.to_native(*columns_named(X, target.column), pass_through=True)
-        return _RowsInMemory(X, y, sample_weight)
+        if target is not None and target.exposure is not None:
+            exposure = exposure_of(X, target.exposure, exposure)
+        return _RowsInMemory(X, y, sample_weight, exposure=exposure)
     if y is not None:
         raise ParameterError("rows from open_rows bring their labels or targets, and y was given too; leave y out.")
     if isinstance(X, ArrayRows):
-        return _RowsInMemory(X.rows, X.labels, sample_weight, X.stamps)
-    if sample_weight is not None:
+        return _RowsInMemory(X.rows, X.labels, sample_weight, X.stamps, exposure)
+    if sample_weight is not None or exposure is not None:
         raise InputError(
-            "sample_weight is for rows in memory, and these rows come from open_rows. Leave it out, and name the column of "
-            "weights in the schema: weight = { column = ..., high = ... }."
+            "sample_weight is for rows in memory, as exposure is, and these rows come from open_rows. Leave it out, and "
+            "name the column in the schema: weight = { column = ..., high = ... }, and the exposure of the target."
         )
     return _RowsElsewhere(X)
 
@@ -102,6 +113,7 @@ class _RowsInMemory:
     y: object
     sample_weight: object
     stamps: tuple[Stamp, ...] = ()
+    exposure: object = None
 
     lies_here: ClassVar[bool] = True
     """Whether this process reads the rows itself, so that it can divide and score them."""
@@ -148,7 +160,7 @@ class _RowsInMemory:
         """
         first = specifications[0]
         index: Any = getattr(self.X, "index", None)
-        for name, given in (("y", self.y), ("sample_weight", self.sample_weight)):
+        for name, given in (("y", self.y), ("sample_weight", self.sample_weight), ("exposure", self.exposure)):
             own: Any = getattr(given, "index", None)
             # Only pandas has an index that can be compared. Others have a method of this name, or none.
             if hasattr(index, "equals") and hasattr(own, "equals") and len(own) == len(index) and not index.equals(own):
@@ -165,6 +177,9 @@ class _RowsInMemory:
             targets = targets_read() or first.target.read(self.y, n_rows)
         if len(targets.values) != n_rows:
             raise InputError(DIFFERENT_NUMBERS_OF_ROWS)
+        if first.target.exposure is not None or self.exposure is not None:
+            counts: Any = first.target
+            targets = counts.with_exposure(targets, self.exposure)
         weight, own_weights = first.weight, None if self.sample_weight is None else weight_array(self.sample_weight)
         if weight is not None:
             if own_weights is not None:

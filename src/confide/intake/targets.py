@@ -7,7 +7,7 @@ that this outcome is not protected. A refusal shows no label and no number.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -22,6 +22,7 @@ from confide.features.canonical_labels import Label
 from confide.features.cells import (
     DIFFERENT_NUMBERS_OF_ROWS,
     UNDECLARED_CLASS,
+    Exposure,
     NumberTarget,
     class_positions,
     read_labels,
@@ -34,6 +35,10 @@ _FAR_FROM_ZERO = 1.5
 """The middle of a range of targets is subtracted from them if it is at least this many half-widths of the range away from 0.
 
 Chosen on prices of diamonds, which crowd near the low end of their range, and confirmed by benchmarks/far_targets.py."""
+_EXPOSURE = (
+    "the exposure of each row is needed where a model of counts declares its bounds, by exposure_range=(low, high) or in "
+    "the target of the schema, exposure = { column = ..., low = ..., high = ... }; elsewhere leave it out."
+)
 _LABELS_AT_ONCE = 2**20
 """Labels are sorted in pieces of this many, because sorting copies a piece and memory is limited."""
 
@@ -82,6 +87,7 @@ class Classes:
 
     domain: tuple[Label, ...] | None
     matched_as_text: bool = False
+    exposure: ClassVar[None] = None
 
     @classmethod
     def declared(cls, classes: Any, schema: Schema | None) -> Classes:
@@ -140,6 +146,8 @@ class Numbers:
     sentence : what the guarantee says about them
     low, high : public bounds, to which each number is clipped by itself
     shift : a public number that is subtracted then, and added to the released intercept
+    exposure : that of counts, or None
+    unit : the public number by which exposures are divided
     """
 
     domain: ClassVar[None] = None
@@ -149,6 +157,8 @@ class Numbers:
     low: float = -math.inf
     high: float = math.inf
     shift: float = 0.0
+    exposure: Exposure | None = None
+    unit: float = 1.0
 
     @classmethod
     def within(
@@ -175,6 +185,38 @@ class Numbers:
         """The largest size of a target as it enters a fit: what sensitivities are computed from."""
         return max(abs(self.low - self.shift), abs(self.high - self.shift))
 
+    @property
+    def shift_of_scores(self) -> float:
+        """What is added to the released intercept."""
+        return self.shift - math.log(self.unit)
+
+    def per(self, exposure: Exposure, *, in_units: bool) -> Numbers:
+        """The same counts with an exposure. A fit with an intercept divides it by the middle of its bounds.
+
+        So the ridge draws the rate to one count in such a time, whatever the unit of the exposure is.
+        """
+        unit = 0.5 * exposure.low + 0.5 * exposure.high if in_units else 1.0
+        sentence = (
+            f"{self.sentence} Every exposure is clipped to its declared range, {exposure.low:.6g} to {exposure.high:.6g}; "
+            f"the model predicts counts per unit of exposure."
+        )
+        return replace(self, sentence=sentence, exposure=exposure, unit=unit)
+
+    def with_exposure(self, read: ReadTargets, exposure: Any) -> ReadTargets:
+        """Counts that were read, with these exposures (n,) of their rows; None if there are none."""
+        if self.exposure is None or exposure is None:
+            raise InputError(_EXPOSURE)
+        return replace(read, values=self.exposure.paired(read.values, exposure, self.unit, refuse=True))
+
+    def checked_exposure(self, exposure: Any, n_rows: int) -> Array:
+        """Exposures for which counts are predicted, one number or (n_rows,) of them, which are not clipped."""
+        given = as_array(exposure, np.float64)
+        if self.exposure is None or exposure is None:
+            raise InputError(_EXPOSURE)
+        if given.shape not in ((), (n_rows,)) or not ((given > 0.0) & np.isfinite(given)).all():
+            raise InputError("exposure must be one finite number above 0, or one for each row.")
+        return np.asarray(given)
+
     def read(self, y: Any, n_rows: int | None) -> ReadTargets:
         targets = numbers_of(y, n_rows)
         if self.are_counts and (targets < 0.0).any():
@@ -188,7 +230,10 @@ class Numbers:
                 "a regressor needs the column of the numbers to be predicted. Give the schema a target with bounds, "
                 "target = { column = ..., low = ..., high = ... }; or open the rows with open_rows(..., target=column)."
             )
-        numbers = NumberTarget(column or "", self.are_counts, self.low, self.high, self.shift)
+        if self.exposure is not None and not self.exposure.column:
+            raise InputError(_EXPOSURE)
+        bounds = self.low, self.high, self.shift, self.exposure, self.unit
+        numbers = NumberTarget(column or "", self.are_counts, *bounds)
         return OpenedTarget((), numbers, self.sentence)
 
 

@@ -256,12 +256,16 @@ def predicted_column(model: ReleasedModel) -> str | None:
     return number_column(model.schema)
 
 
-def predicted_number(model: ReleasedModel) -> str:
-    """The column that a regression predicts, with its unit if the schema names one, or "the target"."""
-    name = predicted_column(model)
-    if name is None or model.schema is None or model.schema.target is None or model.schema.target.unit is None:
-        return name or "the target"
-    return f"{name} in {model.schema.target.unit}"
+def predicted_number(model: ReleasedModel, *, as_rate: bool = True) -> str:
+    """The column that a regression predicts, with its unit if the schema names one, or "the target".
+
+    Of counts with an exposure it is a rate, or with the exposures of rows at hand a count.
+    """
+    name, target = predicted_column(model), None if model.schema is None else model.schema.target
+    if name is None or target is None:
+        return "the target"
+    per = "" if target.exposure is None or not as_rate else f" per unit of {target.exposure.column}"
+    return f"{name}{'' if target.unit is None else f' in {target.unit}'}{per}"
 
 
 def weights_by_class(model: ReleasedModel) -> dict[Any, tuple[dict[str, float], float]]:

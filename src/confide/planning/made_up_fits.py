@@ -304,8 +304,8 @@ def _table(
             signals += importance[place] * effects
         if schema.person is not None:
             cells[schema.person] = np.arange(size)
-        if schema.weight is not None:
-            cells[schema.weight.column] = np.full(size, schema.weight.mean or schema.weight.high)
+        for one in schema.beside:
+            cells[one.column] = np.full(size, getattr(one, "mean", None) or one.high)
         rows = pd.DataFrame(cells)
     signals = (signals - signals.mean(axis=0)) / signals.std(axis=0)
     return _Table(rows, _targets(outcome, signals, error, uniform), n_rows)

@@ -50,7 +50,8 @@ def sum_of_residuals(problem: Problem) -> RowSum:
 
 def whole_slopes(loss: Any) -> PoissonLoss:
     """The loss of counts whose slopes, mean less count, are clipped at the bound on counts alone."""
-    return PoissonLoss(loss.target_bound, loss.target_bound)
+    whole: PoissonLoss = replace(loss, threshold=loss.target_bound)
+    return whole
 
 
 @dataclass(frozen=True, slots=True)

@@ -441,10 +441,12 @@ def _with_factors(source: MemorySource, bound: BallBound, unshortened: bool, pre
     """Rows whose labels also hold the factor by which each row obeys the bound; the rows as they are if none is shortened.
 
     A label of -1 or 1 becomes the sign of the factor, (n, 1). A target stands before the factor, (n, 2). The result is None
-    if a row is longer than any number of the precision.
+    if a row is longer than any number of the precision, and for counts with an exposure.
     """
     if unshortened:
         return source
+    if source.labels.dtype.names is not None:
+        return None
     known = np.empty((source.n_rows, _columns_of_factors(source)))
     _find_factors(source, bound.norm, known[:, -1])
     if not known[:, -1].min() > bound.norm / np.finfo(precision).max:

@@ -129,8 +129,8 @@ def check_table(paths: Sequence[Path], schema: Schema, *, rows_per_person: int =
     files = tuple(FileCheck.of(path, schema) for path in paths)
     absent = {name for file in files for name in (*file.absent, *file.repeated)}
     described: dict[str, Column | Target] = {column.name: column for column in schema.columns}
-    if schema.weight is not None:  # weights of rows are counted like any other number between public bounds
-        described[schema.weight.column] = NumberColumn(schema.weight.column, low=0.0, high=schema.weight.high)
+    for one in schema.beside:  # weights and exposures are counted like any other number between public bounds
+        described[one.column] = NumberColumn(one.column, one.low, one.high)
     if schema.target is not None:
         described[schema.target.column] = schema.target
     made = (ColumnCounts(name, kind, show_values) for name, kind in described.items())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from confide.callers import learned_before
@@ -22,23 +24,9 @@ from confide.training.charge import Charge, attempts_sentence, void_because
 from confide.training.plan import AnyPlan, sums_beside
 from confide.training.settings import Settings
 
-IF_CODE_FAILS = (
-    "Where this code raises an error or returns something else than such numbers, the fit is refused and nothing that it "
-    "says is shown; the fact that it was not refused is not protected."
-)
-"""Said of every loss and every penalty that a user wrote."""
-
-
-PENALISED = (
-    "The ridge is a quadratic form that was chosen without looking at the rows. Rows were brought to its norm and clipped "
-    "there, and the weights are given for rows as they were."
-)
-"""Said of every fit with a quadratic form whose rows are brought to its norm."""
-PENALISED_IN_GROUPS = (
-    "The ridge is a quadratic form that was chosen without looking at the rows. Rows were clipped by the schema, which "
-    "bounds them in its norm too, and the noise has the shape of their columns in that norm."
-)
-"""Said of every other fit with a quadratic form."""
+_PARTS = re.split(r"^\[([^\]]+)\]\n", Path(__file__).with_suffix(".txt").read_text("utf-8"), flags=re.MULTILINE)
+SENTENCES = {name: " ".join(text.split()) for name, text in zip(_PARTS[1::2], _PARTS[2::2], strict=True)}
+"""What a guarantee may say, by names of what it is about; braces stand for what is filled in."""
 
 
 def circumstances_of(
@@ -76,7 +64,7 @@ def circumstances_of(
 def steps_sentence(learned: tuple[str, ...]) -> str:
     """What is assumed of the steps before a fit, of which these learned from the rows."""
     if not learned:
-        return "No step before the fit, such as scaling, filling of gaps or a choice of columns, learned from the rows."
+        return SENTENCES["nothing learned"]
     return f"What {' and '.join(learned)} learned from the rows before the fit, without noise, is public anyway."
 
 
@@ -127,65 +115,39 @@ def _of_persons_and_bounds(problem: Any, person_column: str | None, *, is_privat
     rows = problem.rows_per_person
     if person_column is not None:
         drawn = "one row, drawn at random, counts" if rows == 1 else f"{rows:,} rows, drawn at random, count"
-        yield (
-            f'All rows of one person, and no others, have the same value in the column "{person_column}"; of each person at '
-            f"most {drawn}."
-        )
+        yield SENTENCES["column of persons"].format(column=person_column, drawn=drawn)
     else:
         yield f"Each person contributed {'one row' if rows == 1 else f'{rows:,} rows'} at most."
     if problem.neighbours is Neighbours.REPLACE_ONE:
         yield f"The number of rows, {problem.n_rows_low:,}, is public."
     else:
-        yield (
-            f"The number of rows is private; it lies between the declared bounds {problem.n_rows_low:,} and "
-            f"{problem.n_rows_high:,}, which were not learned from the rows."
-        )
+        yield SENTENCES["private number"].format(problem=problem)
     chosen = "; bounds, categories and parameters were chosen without looking at the rows"
     chosen += f", apart from the {released} that were released." if released else "."
     with_intercept = " with the intercept" if problem.intercept > 0.0 else ""
     # Nobody declared the norm 1: it holds where no bound is given.
     which = "default" if problem.row_bound == BallBound(1.0) else "declared"
-    yield (
-        f"Every row is clipped to its {which} bound (L2 norm {problem.row_norm:.6g}{with_intercept})"
-        f"{chosen if is_private else '.'}"
-    )
+    chosen = chosen if is_private else "."
+    yield SENTENCES["bound on rows"].format(which=which, problem=problem, with_intercept=with_intercept, chosen=chosen)
 
 
 def _of_noise(plan: AnyPlan, ledger: NamedLedger | None, unusual: tuple[str, ...]) -> Iterator[str]:
     """The assumptions of a private release that do not concern its rows."""
-    yield "How the rows were read into memory, such as the types of columns, did not depend on single rows."
-    yield (
-        "The rows were checked beforehand for shape, labels and finite values and, with a schema, for cells that a column "
-        "cannot hold and for columns without any cell that the schema lists or bounds; the fact that they passed is not "
-        "protected."
-    )
-    yield from unusual
-    yield (
-        f"It holds for every bit of the released weights{plan.grid_sentence()} with exact noise; it relies on the operating "
-        f"system's random numbers, which every draw reads, and on functions of the mathematical library whose errors are no "
-        f"larger than the proof pages allow for."
-    )
+    yield from (SENTENCES["reading"], SENTENCES["checks"], *unusual)
+    yield SENTENCES["grid"].format(grid=plan.grid_sentence())
     draws = sum(part.noise is not None for part in (plan, *sums_beside(plan)))
     if draws and not plan.event.budget.is_concentrated and plan.event.budget.amount > LARGEST_PROVEN_EPSILON:
-        yield (
-            f"The rounding proof claims nothing above epsilon = {LARGEST_PROVEN_EPSILON:g}; such a budget protects nobody."
-        )
+        yield SENTENCES["no proof"].format(largest=LARGEST_PROVEN_EPSILON)
     elif draws:
-        yield (
-            f"It holds except for an event of probability below 2^-{200 - draws}: a draw of noise beyond the bound that the "
-            f"rounding proof allows for."
-        )
+        yield SENTENCES["far draws"].format(exponent=200 - draws)
     if ledger is None:
-        yield (
-            "No ledger records this release, so nothing adds it up with other releases from these rows; it covers this fit "
-            "alone. Scores computed on private rows, and choices made from them, are not covered."
-        )
+        yield SENTENCES["no ledger"]
         return
     rows, other = ledger.max_rows_per_person, ""
     if rows != plan.problem.rows_per_person:
         persons = f" for persons with at most {rows:,} row{'s' if rows > 1 else ''}"
         other = f"{persons}; a person with more rows can pay more than that for its other charges"
-    yield f"It was charged to a ledger with the limit: {ledger.limit}{other}; what is not charged there is not counted."
+    yield SENTENCES["ledger"].format(limit=ledger.limit, other=other)
 
 
 def sentences_of_rows(
@@ -208,17 +170,14 @@ def sentences_of_rows(
     if fourier is not None and (encoder is None or encoder.appended is None):
         said.append(f"The map of rows to {fourier} was chosen without looking at the rows.")
     if circumstances.has_weights or largest != 1.0:
-        said.append(
-            f"The weight of a row was made from that row alone, and lies between 0 and the declared cap {largest:g}; not "
-            f"all are 0. That they passed these checks is not protected."
-        )
+        said.append(SENTENCES["weights"].format(largest=largest))
     if settings.class_weight is not None:
         named = ", ".join(f"{label!r}: {weight:g}" for label, weight in settings.class_weight)
         said.append(f"The weights of the classes, {{{named}}}, were chosen without looking at the rows.")
     if place:
         said.append(place)
     if settings.penalty is not None:
-        said.append(PENALISED_IN_GROUPS if settings.keeps_groups else PENALISED)
+        said.append(SENTENCES["penalised in groups" if settings.keeps_groups else "penalised"])
     if prior is not None:
         said.append(prior.sentence(None if ledger is None else ledger.identity))
     if settings.monotone:
@@ -234,44 +193,16 @@ def _of_loss_and_penalty(plan: AnyPlan) -> Iterator[str]:
     if loss is not None and loss.constants.threshold is not None:
         residual = "of a count from its mean" if loss.constants.is_count else "of a target from its prediction"
         longer = ", times the largest norm of a row over the norm of the row," if loss.constants.by_length else ""
-        yield (
-            f"A difference {residual} beyond the threshold {loss.threshold:.6g}{longer} pulls no harder than one of that "
-            f"size; the threshold follows from public facts alone."
-        )
+        yield SENTENCES["threshold"].format(residual=residual, threshold=loss.threshold, longer=longer)
     if penalty is not None:
-        yield (
-            f"The penalty {penalty.name} was chosen without looking at the rows, is differentiable and has the declared "
-            f"constants: it is {penalty.strong_convexity:.6g}-strongly convex, and its gradient, which depends on the "
-            f"weights alone, changes at most {penalty.smoothness:.6g} times as fast as the weights and is computed to "
-            f"within {penalty.rounding:g} units of rounding. This was checked at public points, not proven. {IF_CODE_FAILS}"
-        )
+        yield f"{SENTENCES['penalty']} {SENTENCES['user code']}".format(penalty=penalty)
     if (share := l1_ratio(plan)) != 0.0 and plan.lattice is not None:
-        yield (
-            f"An l1 penalty has {share!r} of alpha. Released weights of columns that are no larger than chance alone makes "
-            f"them are set to 0; this uses the release and public facts alone."
-        )
+        yield SENTENCES["l1 penalty"].format(share=share)
 
 
 def _of_declared_loss(loss: Any) -> str:
     """What is assumed about a loss that a user wrote."""
-    if not loss.constants.convex:
-        return (
-            f"The computed slope of the loss {loss.constants.name} depends only on the row's own score and label or target; "
-            f"it is used at multiples of {loss.width:g} and interpolated between them, so nothing else is assumed of the "
-            f"loss. {IF_CODE_FAILS}"
-        )
-    declared = loss if loss.constants.joint is None else loss.loss
-    sign = " and never positive" if declared.monotone else ""
-    if loss is not declared:
-        return (
-            f"The loss {declared.name} is convex: its computed slopes{sign} never fall as the score rises, to within "
-            f"{declared.rounding:g} units of rounding, and depend on the row's own score and label or target alone. They "
-            f"are clipped to the declared {declared.lipschitz:.6g}, used at multiples of {loss.width:g} and interpolated "
-            f"between them. This was checked on a grid of public numbers, not proven. {IF_CODE_FAILS}"
-        )
-    return (
-        f"The loss {loss.name} is convex and has the declared constants: derivative at most {loss.lipschitz:.6g} in "
-        f"absolute value{sign}, changing at most {loss.smoothness:.6g} times as fast as the score, computed to within "
-        f"{loss.rounding:g} units of rounding; its value for a row depends only on that row. This was checked on a grid "
-        f"of public numbers, not proven. {IF_CODE_FAILS}"
-    )
+    declared = loss if not loss.constants.convex or loss.constants.joint is None else loss.loss
+    name = "slopes" if not loss.constants.convex else "loss" if loss is declared else "interpolated loss"
+    sign = " and never positive" if declared.constants.monotone else ""
+    return f"{SENTENCES[name]} {SENTENCES['user code']}".format(loss=loss, declared=declared, sign=sign)

@@ -43,9 +43,9 @@ def squared_losses(target_bound: float, *, aim: str, by_length: bool = False) ->
     return _thresholds(target_bound, aim, lambda threshold: SquaredLoss(target_bound, threshold, by_length))
 
 
-def count_losses(target_bound: float) -> ScoreLoss:
-    """The loss of counts, with slopes clipped at each share of the bound on targets."""
-    return _thresholds(target_bound, "counts", lambda threshold: PoissonLoss(target_bound, threshold))
+def count_losses(target_bound: float, exposure: tuple[float, float] | None = None) -> ScoreLoss:
+    """The loss of counts, with slopes clipped at each share of the bound on targets, and the bounds on their exposures."""
+    return _thresholds(target_bound, "counts", lambda threshold: PoissonLoss(target_bound, threshold, exposure))
 
 
 def _thresholds(target_bound: float, aim: str, loss_at: Callable[[float], Loss]) -> ScoreLoss:

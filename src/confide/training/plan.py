@@ -7,10 +7,12 @@ through it. Each rule stands here beside the benchmark that chose it; alpha has 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -92,6 +94,11 @@ class Draft:
         return replace(plan, parts=self.parts, event=event)
 
     @property
+    def facts(self) -> tuple[Settings, int, int | None]:
+        """What a plan follows from."""
+        return self.settings, self.n_features, self.n_rows
+
+    @property
     def has_plan(self) -> bool:
         """Whether there can be such a fit."""
         with suppress(ParameterError):
@@ -129,15 +136,13 @@ class Step:
     applies : whether there is anything to decide for a draft, where the settings leave it open (`_open_steps`); None: always
     candidates : the drafts that are compared with it, in order; none of them if none can pay
     better : whether a candidate is taken in place of the best draft so far; a candidate without a plan is not
-    taken, left : why the draft was changed, and why it was not, each in one sentence; "" where there is nothing to say
+    Why the draft was changed, and below why it was not, says plan.txt, each in one sentence.
     """
 
     name: str
     applies: Callable[[Draft], bool] | None
     candidates: Callable[[Draft], Iterable[Draft]]
     better: Callable[[Draft, Draft], bool]
-    taken: str = ""
-    left: str = ""
 
 
 # Whether least squares is released by noisy sums or by a perturbed objective.
@@ -497,95 +502,40 @@ STEPS = (
         _with_sums,
         # Their noise hides next to nothing, or they are needed.
         lambda candidate, _: _needs_sums(candidate.asked) or candidate.plan.forecast.ratio <= _NEXT_TO_NOTHING,
-        taken="Least squares is made of noisy sums of products, which leave nothing to be perturbed afterwards.",
-        left="A loss is minimised, because noisy sums of products would hide more of what the rows say.",
     ),
-    Step(
-        "named coefficients",
-        None,
-        lambda draft: [replace(draft, made=plan_with_interest(draft.settings, draft.n_features, draft.n_rows))],
-        _always,
-        taken="The noise lies in the objective, because intervals of named coefficients need weights near a minimiser. "
-        "They have those shares of the budget that give the shortest ones.",
-    ),
-    Step(
-        "threshold",
-        None,
-        lambda draft: [draft.having(minimised=loss_at_noise(draft.settings, draft.n_features, draft.n_rows))],
-        lambda *_: True,
-        taken="The threshold of the loss follows from the noise: the less noise there is, the larger it is.",
-    ),
+    Step("named coefficients", None, lambda draft: [replace(draft, made=plan_with_interest(*draft.facts))], _always),
+    Step("threshold", None, lambda draft: [draft.having(minimised=loss_at_noise(*draft.facts))], lambda *_: True),
     Step(
         "loss",
         # Noise on the weights gains nothing by another loss.
         lambda draft: draft.mechanism in ("objective", "gradient"),
         _with_another_loss,
         lambda _, draft: draft.mechanism == "gradient" or not draft.has_plan or _is_loud(draft),
-        taken="A smooth loss takes the place of the hinge: the noise is large, and its curvature damps it at little cost.",
-        left=f"The hinge is kept: all rows pull at least {ENOUGH_FOR_THE_HINGE:g} times as hard as noise on each weight.",
     ),
     Step(
         "length of rows",
         _may_shorten,
         lambda draft: [draft.having(row_bound=draft.loss.bound_if_noisy, usual_norm=None)],
         _is_gaussian,
-        taken="Rows are clipped to their typical norm, because Gaussian noise is large here and grows with the longest row.",
-        left="Rows are as long as they may be, because the noise is small or is not Gaussian.",
     ),
     Step(
         "shares of intervals",
         None,
-        lambda draft: [
-            replace(draft, made=plan) for plan in plans_with_intervals(draft.settings, draft.n_features, draft.n_rows)
-        ],
+        lambda draft: [replace(draft, made=plan) for plan in plans_with_intervals(*draft.facts)],
         lambda candidate, draft: draft.made is None or breadth(candidate.plan) < breadth(draft.plan),
-        taken="Weights and intervals share the budget, in the way that gives the shortest intervals that can be trusted.",
     ),
-    Step(
-        "atoms",
-        None,
-        _with_atoms,
-        _always,
-        taken=f"{SHARE_OF_ATOMS:.0%} of the budget finds numbers that many rows share, which have effects of their own.",
-    ),
-    Step(
-        "scales",
-        None,
-        _with_scales,
-        _always,
-        taken=f"{_SHARE_OF_SCALES:.0%} of the budget finds along which columns the function of all columns changes fast.",
-    ),
+    Step("atoms", None, _with_atoms, _always),
+    Step("scales", None, _with_scales, _always),
     Step(
         "centre",
         _gains_by_centre,
         _with_centre,
         lambda candidate, draft: USUAL_RADIUS * _share_of_rows(candidate.plan) < _share_of_rows(draft.plan),
-        taken=f"{_SHARE_OF_CENTRE:.0%} of the budget finds the middle of the rows, because noise is large, and less of it "
-        f"hides rows that were moved.",
-        left="Rows are not moved by their middle, because that would cost the weights more than it gains.",
     ),
-    Step(
-        "noisy gradients",
-        _may_take_gradients,
-        _with_gradients,
-        _always,
-        taken="Gradients are noisy: with so much noise they predicted better than noise in the objective or on the weights.",
-    ),
-    Step(
-        "known middle",
-        lambda draft: draft.plan.perturbs_objective,
-        _with_known_middle,
-        _always,
-        taken="Rows are moved by the middle of levels and knots, which is known without them: shorter rows need less noise.",
-    ),
-    Step(
-        "centre of gradients",
-        lambda draft: not draft.plan.minimises and _may_centre(draft.plan),
-        # Gradients clip slopes by the length of a row, so shorter rows keep more of theirs, however small the noise is.
-        _with_centre,
-        _always,
-        taken=f"{_SHARE_OF_CENTRE:.0%} of the budget finds the middle of the rows: shorter rows keep more of their slopes.",
-    ),
+    Step("noisy gradients", _may_take_gradients, _with_gradients, _always),
+    Step("known middle", lambda draft: draft.plan.perturbs_objective, _with_known_middle, _always),
+    # Gradients clip slopes by the length of a row, so shorter rows keep more of theirs, however small the noise is.
+    Step("centre of gradients", lambda draft: not draft.plan.minimises and _may_centre(draft.plan), _with_centre, _always),
     Step(
         "mean of counts",
         None,
@@ -595,8 +545,6 @@ STEPS = (
             noise_in_rows(candidate.plan) <= _MOST_NOISE * noise_in_rows(draft.plan)
             and candidate.plan.alpha <= _MOST_NOISE * draft.plan.alpha
         ),
-        taken="A part of the budget makes predicted counts right in the mean, which a clipped loss and a ridge draw down.",
-        left="Predicted counts are not made right in the mean: noise in their sums or on the weights would be too large.",
     ),
 )
 """What "auto" decides, in order."""
@@ -644,7 +592,8 @@ def decided(draft: Draft, steps: tuple[Step, ...]) -> Draft:
             # There may be no plan for a candidate.
             with suppress(ParameterError):
                 best = candidate if step.better(candidate, best) else best
-        draft = best.saying(step.name, step.left if best is draft else step.taken)
+        taken, _, left = _SAID[step.name].partition("\n\n")
+        draft = best.saying(step.name, " ".join((left if best is draft else taken).split()))
     return draft
 
 
@@ -705,7 +654,11 @@ def _remembered(settings: Settings, n_features: int, n_rows: int | None) -> AnyP
     if plan.intervals is not None:
         plan.intervals.check()
     said, is_named = dict(draft.said), settings.mechanism != "auto" and plan.mechanism != "none"
-    why = f'The mechanism is "{plan.mechanism}", because it was asked for.' if is_named else _REASONS[plan.mechanism]
+    why = (
+        f'The mechanism is "{plan.mechanism}", because it was asked for.'
+        if is_named
+        else " ".join(_SAID[plan.mechanism].split())
+    )
     # The step that takes gradients says why they are noisy.
     first = () if "noisy gradients" in said else (why,)
     return replace(plan, reasons=(*first, *said.values(), _of_alpha(plan, settings)))
@@ -713,15 +666,13 @@ def _remembered(settings: Settings, n_features: int, n_rows: int | None) -> AnyP
 
 # What a plan says of itself.
 
-_REASONS = {
-    "objective": "Noise is added to the objective: the loss is smooth, and its curvature damps noise there.",
-    "output": "Noise is added to the weights: there is no proof of noise in the objective for this loss or penalty, or it "
-    "would be several times as large.",
-    "gradient": "Gradients are noisy: there is no proof of noise in the objective for this loss or penalty.",
-    "sufficient-statistics": "Noise is added to sums over the rows.",
-    "none": "No noise is added, because the budget is infinite.",
+_PARTS = re.split(r"^\[([\w -]+)\]\n", Path(__file__).with_suffix(".txt").read_text("utf-8"), flags=re.MULTILINE)
+_PERCENT = {"hinge": f"{ENOUGH_FOR_THE_HINGE:g}", "atoms": f"{SHARE_OF_ATOMS:.0%}", "scales": f"{_SHARE_OF_SCALES:.0%}"}
+_SAID = {
+    name: text.format(centre=f"{_SHARE_OF_CENTRE:.0%}", **_PERCENT)
+    for name, text in zip(_PARTS[1::2], _PARTS[2::2], strict=True)
 }
-"""Why "auto" takes a mechanism."""
+"""Why "auto" takes a mechanism, and what it says of each step."""
 
 
 def _of_alpha(plan: AnyPlan, asked: Settings) -> str:
