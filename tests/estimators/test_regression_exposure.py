@@ -180,6 +180,16 @@ def test_an_exposure_in_a_table_that_cannot_be_used_is_refused_before_the_charge
     assert len(ledger.entries()) == 0
 
 
+def test_a_private_search_compares_expected_counts():
+    """A ridge that hides the rates is not chosen; candidates whose exposures enter a fit in other units are refused."""
+    search = confide.PrivateSearchCV(confide.PoissonRegressor(schema=SCHEMA), {"alpha": [100.0, 1e-3]}, budget=BUDGET)
+    assert search.fit(FRAME).best_params_ == {"alpha": 1e-3}
+    assert search.predict(FRAME).mean() == pytest.approx(VISITS.sum() / YEARS.sum(), rel=0.2)
+    mixed = confide.PrivateSearchCV(confide.PoissonRegressor(schema=SCHEMA), {"fit_intercept": [True, False]}, budget=BUDGET)
+    with pytest.raises(ParameterError, match="the same exposure of counts"):
+        mixed.fit(FRAME)
+
+
 def test_models_that_know_no_exposure_refuse_it():
     """Other losses, other models, two declarations at once, and rows whose exposures would come from nowhere."""
     for model in (confide.HuberRegressor(BUDGET, schema=SCHEMA), confide.Ridge(BUDGET, schema=SCHEMA)):

@@ -526,6 +526,8 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         if is_classifier(candidates[0]):
             return ()
         targets = [model._target(parameters.checked_schema(model.schema)) for model in candidates]
+        if len({(target.exposure, target.unit) for target in targets}) > 1:
+            raise ParameterError("all candidates must have the same exposure of counts, and all or none an intercept.")
         width = min(target.high - target.low for target in targets)
         clip = _CLIP_SHARE * width if self.clip is None else min(float(self.clip), width)
         return tuple(

@@ -513,8 +513,11 @@ class ErrorsOfNumbers:
         """The sum over the rows, which one row changes by at most 1: proofs/selection.md, section 3."""
         total = 0
         for memory in rows.source.in_memory():
-            predicted = np.clip(self.link.mean(model.scores_alone(memory.blocks)), self.low, self.high)
-            residuals = np.asarray(memory.labels, dtype=np.float64) - predicted
+            scores = model.scores_alone(memory.blocks)
+            targets: Any = memory.labels
+            if targets.dtype.names is not None:
+                scores, targets = scores + np.log(targets["exposure"]), targets["count"]
+            residuals = np.asarray(targets, dtype=np.float64) - np.clip(self.link.mean(scores), self.low, self.high)
             if self.quantile is None:
                 errors = residuals * residuals / self.unit
             else:
