@@ -6,7 +6,8 @@
 #' noisy numbers and public facts.
 #'
 #' @param formula A formula, income ~ age + sex, whose columns the schema describes; a dot stands for all of them, and a:b
-#'   adds products of two columns. Or a schema, or the path of one, for all of its columns.
+#'   adds products of two columns. Counts may have offset(log(years)), where the schema names the exposure. Or a schema,
+#'   or the path of one, for all of its columns.
 #' @param data A data frame with the columns of the schema and of the target.
 #' @param epsilon,delta,rho What the fit may cost, as in confide_budget().
 #' @param ledger A ledger from confide_ledger(), or NULL, if the fit is charged nowhere.
@@ -67,8 +68,7 @@ confide_fit <- function(formula, data, epsilon = NULL, ledger = NULL, schema = N
   names <- .columns_of(described$schema)
   person <- .r(described$schema$person)
   weight <- .r(described$schema$to_dict())$weight$column
-  exposure <- .r(described$schema$to_dict())$target$exposure$column
-  rows <- .frame(data, c(names, person, weight, exposure))
+  rows <- .frame(data, c(names, person, weight, .exposure_of(described$schema)))
   if (is.null(data[[described$response]])) stop("data lacks the column ", .unknown(described$response, colnames(data)), ".", call. = FALSE)
   .tell(made$fit(rows, .column(data[[described$response]])))
   .model(made, formula, described$response, .without_values(call))
@@ -80,7 +80,7 @@ confide_fit <- function(formula, data, epsilon = NULL, ledger = NULL, schema = N
   weights = "the weights of rows are a column of the data that the schema names: weight = list(column = , high = )",
   subset = "choose the rows of data before the fit, by a public rule",
   na.action = "a column whose cells may be missing says so in its description: list(low = , high = , missing = TRUE)",
-  offset = "the target of a schema in a TOML file names the column of the exposure of counts",
+  offset = "write offset(log(years)) in the formula; the target of the schema names the exposure and its bounds",
   contrasts = "the first level of a category is its reference: order the levels in the schema",
   start = "the minimum does not depend on a start",
   control = "the solver has no settings that change a release"
@@ -104,6 +104,9 @@ confide_fit <- function(formula, data, epsilon = NULL, ledger = NULL, schema = N
     poisson = confide$PoissonRegressor
   )
 }
+
+# The column of exposures that a schema names, or NULL.
+.exposure_of <- function(schema) .r(schema$to_dict())$target$exposure$column
 
 .columns_of <- function(schema) unlist(.r(schema$column_names))
 

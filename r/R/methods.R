@@ -47,6 +47,8 @@ print.confide_model <- function(x, ...) {
 #' @param newdata A data frame with the columns of the schema.
 #' @param type "response" for the probability of the positive class, or the number that a regression predicts; "class" for
 #'   labels; "link" for scores. The default is "response", and "class" for models without probabilities.
+#' @param exposure For counts with an exposure: one number, or one for each row, to predict counts in place of rates. NULL takes
+#'   that of newdata where the formula has an offset, as for glm(), and 1 elsewhere.
 #' @param columns Names of the columns whose effects are drawn; all if missing.
 #' @param ... Not used: summary(), confint() and vcov() refuse other arguments; for plot() passed to the first call of plot.
 #' @return coef() a named vector, whose units summary() shows; confint() and vcov() a matrix; predict() a vector, or a matrix of
@@ -218,7 +220,7 @@ print.summary.confide_model <- function(x, digits = 4, ...) {
 
 #' @rdname confide_model
 #' @export
-predict.confide_model <- function(object, newdata, type = NULL, ...) {
+predict.confide_model <- function(object, newdata, type = NULL, exposure = NULL, ...) {
   python <- .python(object)
   is_classifier <- reticulate::py_has_attr(python, "classes_")
   has_chances <- reticulate::py_has_attr(python, "predict_proba")
@@ -227,7 +229,13 @@ predict.confide_model <- function(object, newdata, type = NULL, ...) {
   rows <- .frame(newdata, .columns_of(python$schema))
   if (!is_classifier) {
     if (type == "class") stop("a regression predicts numbers: take type = \"response\".", call. = FALSE)
-    numbers <- .vector(.tell(python$predict(rows)))
+    named <- .exposure_of(python$schema)
+    if (is.null(exposure) && !is.null(object$formula) && "offset" %in% all.names(object$formula)) {
+      if (!named %in% colnames(newdata)) stop("newdata lacks the exposure ", named, "; give it, or exposure = 1.", call. = FALSE)
+      exposure <- newdata[[named]]
+    }
+    counted <- if (is.null(exposure)) list() else list(exposure = if (length(exposure) == 1) exposure else .column(exposure))
+    numbers <- .vector(.tell(do.call(python$predict, c(list(rows), counted))))
     return(if (type == "link" && .is_of_counts(python)) log(numbers) else numbers)
   }
   if (type == "class") return(.vector(.tell(python$predict(rows))))

@@ -6,7 +6,8 @@
 #' @param ... Either the path of a TOML file, or one argument for each column: c(low, high) for a number, the levels for a
 #'   category, or a list with the keys of the TOML file, such as list(low = 0, high = 99999, scale = "log").
 #' @param target What is predicted. c(negative = , positive = ) for two classes, several labels for more classes, or
-#'   c(low = , high = ) for a number, in a list by the name of its column.
+#'   c(low = , high = ) for a number, in a list by the name of its column. Counts may have an exposure:
+#'   list(visits = list(low = 0, high = 30, exposure = list(column = "years", low = 0.1, high = 5))).
 #' @param person Name of the column that identifies the person, if one person may have several rows.
 #' @param weight How much each row counts in a fit: a list of the column of weights, their cap and, if it is public, their
 #'   mean, such as list(column = "design_weight", high = 20, mean = 3.9).
@@ -87,6 +88,7 @@ confide_schema <- function(..., target = NULL, person = NULL, weight = NULL, int
     stop("the left side of the formula must be ", target, ", the target of the schema.", call. = FALSE)
   }
   if (length(response) != 1) stop("the left side of the formula must be one column.", call. = FALSE)
+  .check_offset(parts, described$target)
   factors <- lapply(strsplit(attr(parts, "term.labels"), ":", fixed = TRUE), function(names) gsub("`", "", names))
   unknown <- setdiff(unlist(factors), known)
   if (length(unknown) > 0) {
@@ -104,6 +106,21 @@ confide_schema <- function(..., target = NULL, person = NULL, weight = NULL, int
   if (!is.null(described$target$classes)) described$target$classes <- as.list(described$target$classes)
   if (length(described$interact) == 0) described$interact <- NULL
   list(schema = .tell(.confide()$Schema$from_dict(reticulate::r_to_py(described))), response = response)
+}
+
+# An offset is the logarithm of the exposure that the schema names, with its public bounds.
+.check_offset <- function(parts, target) {
+  places <- attr(parts, "offset")
+  if (is.null(places)) return(invisible(NULL))
+  given <- vapply(as.list(attr(parts, "variables"))[-1][places], function(term) paste(deparse(term), collapse = ""), "")
+  exposure <- target$exposure$column
+  wanted <- if (is.null(exposure)) NULL else sprintf("offset(log(%s))", exposure)
+  if (length(given) == 1 && identical(given, wanted)) return(invisible(NULL))
+  if (is.null(wanted)) {
+    stop(given[1], " needs an exposure in the target of the schema, with its public bounds: target = list(", target$column,
+         " = list(low = 0, high = 30, exposure = list(column = \"years\", low = 0.1, high = 5))).", call. = FALSE)
+  }
+  stop("the offset of the formula must be ", wanted, ", the exposure of the schema.", call. = FALSE)
 }
 
 .as_lists <- function(interact) {

@@ -106,3 +106,27 @@ test_that("regressions and models without probabilities predict too", {
   expect_true(all(predict(machine, rows_of(50)) %in% c("yes", "no")))
   expect_error(predict(machine, rows_of(50), type = "response"), "no probabilities")
 })
+
+test_that("an offset is the exposure that the schema names", {
+  skip_without_confide()
+  set.seed(3)
+  rows <- data.frame(age = runif(4000, 18, 90), years = runif(4000, 0.5, 5))
+  rows$visits <- rpois(4000, rows$years * exp(rows$age / 60 - 1))
+  schema <- confide_schema(age = c(18, 90), target = list(visits = list(
+    low = 0, high = 40, exposure = list(column = "years", low = 0.5, high = 5))))
+  fit <- function(formula) confide_fit(formula, rows, epsilon = 9, schema = schema, model = "poisson")
+  model <- fit(visits ~ age + offset(log(years)))
+  expect_equal(coef(model)[["age"]], 1 / 60, tolerance = 0.2)
+  ages <- data.frame(age = c(30, 60), years = c(1, 4))
+  rates <- predict(model, ages, exposure = 1)
+  expect_equal(predict(model, ages), rates * c(1, 4), tolerance = 1e-9)
+  expect_equal(predict(model, ages["age"], exposure = 2), 2 * rates, tolerance = 1e-9)
+  expect_error(predict(model, ages["age"]), "newdata lacks the exposure years")
+  expect_equal(predict(fit(visits ~ age), ages["age"]), rates, tolerance = 0.2)
+  expect_error(fit(visits ~ age + offset(years)), "must be offset\\(log\\(years\\)\\)")
+  expect_error(fit(visits ~ age + offset(log(years)) + offset(log(years * 2))), "must be offset")
+  plain <- confide_schema(age = c(18, 90), target = list(visits = c(low = 0, high = 40)))
+  expect_error(confide_fit(visits ~ age + offset(log(years)), rows, epsilon = 9, schema = plain, model = "poisson"),
+               "needs an exposure in the target")
+  expect_error(confide_fit(visits ~ age, rows["age"], epsilon = 9, schema = schema, model = "poisson"), "data lacks")
+})

@@ -85,7 +85,7 @@ def show(path: str, output_format: Literal["text", "json", "csv"] = "text") -> N
 
     opened = Ledger(path)
     if output_format == "csv":
-        print(opened.entries().to_csv(index=False), end="")
+        output.Screen().show([verbatim(*opened.entries().to_csv(index=False).rstrip("\n").split("\n"))])
         return
     output.Screen(output_format).answer(lambda: _document(opened, path), _blocks(opened, path))
 
