@@ -51,7 +51,7 @@ def changed(**parts):
 
 
 NO_DOCUMENTS = {
-    "no JSON": ("age,sex\n", "not a model file of confide, or it was cut short"),
+    "no JSON": ("age,sex\n", "not a model file, or was cut short"),
     "cut short": (document_text(CONTENT)[:-20], "cut short"),
     "nested too deep": ("[" * 100_000, "cut short"),
     "a part twice": (document_text(CONTENT).replace('"kind"', '"content": {}, "kind"'), "part twice"),

@@ -270,7 +270,7 @@ def test_what_cannot_be_fitted_is_refused(memory):
         open_rows(X[X[:, 0] > 0], labels=y)
     with pytest.raises(TypeError, match="Dask DataFrame"):
         open_rows(X, SCHEMA)
-    with pytest.raises(ValueError, match="targets are given as"):
+    with pytest.raises(ValueError, match="targets as `labels`"):
         open_rows(X)
     with pytest.raises(TypeError, match="real numbers"):
         open_rows(X.astype(complex), labels=da.ones(10, chunks=5))

@@ -79,7 +79,7 @@ def test_least_squares_takes_no_weights_of_rows():
 
 def test_squared_errors_have_no_intervals():
     """Before anything is charged: what they would be made of is not released."""
-    with pytest.raises(ParameterError, match="there are no intervals with loss='squared'"):
+    with pytest.raises(ParameterError, match="loss='squared' has no intervals"):
         AdditiveRegressor(8.0, bounds=(-1, 1), target_bound=1.0, loss="squared", inference_share=0.3).fit(X, Y)
 
 

@@ -125,8 +125,11 @@ REFUSED = {
     "knots of an unknown column": ({"bounds": (-1, 1), "knots": {"x7": 3}}, '"x7" is no number column'),
     "too many knots": ({"bounds": (-1, 1), "knots": 2000}, "to 1000"),
     "knots outside of the bounds": ({"bounds": (-1, 1), "knots": {"x0": [3.0]}}, "between low and high"),
-    "an interaction of a column with itself": ({"bounds": (-1, 1), "interactions": [["x0", "x0"]]}, "all different"),
-    "an interaction of an unknown column": ({"bounds": (-1, 1), "interactions": [["x0", "z"]]}, '"z" is not among'),
+    "an interaction of a column with itself": (
+        {"bounds": (-1, 1), "interactions": [["x0", "x0"]]},
+        "two or more different names",
+    ),
+    "an interaction of an unknown column": ({"bounds": (-1, 1), "interactions": [["x0", "z"]]}, '"z" is no column'),
     "interactions by another word": ({"bounds": (-1, 1), "interactions": "some"}, "interactions must be"),
     "intervals of random features": ({"bounds": (-1, 1), "interactions": "all", "inference_share": 0.3}, "no intervals"),
     "knots that do not rise": ({"bounds": (-1, 1), "knots": {"x0": [0.5, 0.1]}}, "rising order"),

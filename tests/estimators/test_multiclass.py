@@ -109,7 +109,7 @@ def test_too_many_classes_numbers_that_are_none_and_the_hinge_are_refused_before
         (LogisticRegression(1.0, ledger=ledger), X[:, 0] * 98765.0, "continuous"),
         (LinearSVC(1.0, loss="hinge", ledger=ledger), Y, "Only binary"),
         (LogisticRegression(1.0, multiclass="ovr", ledger=ledger), Y, "multiclass"),
-        (LogisticRegression(1.0, class_weight={0: 1.0, 1: 2.0}, ledger=ledger), Y, "all classes"),
+        (LogisticRegression(1.0, class_weight={0: 1.0, 1: 2.0}, ledger=ledger), Y, "the classes"),
         (LogisticRegression(1.0, classes=[0, 1, 1], ledger=ledger), Y, "different"),
     ):
         with pytest.raises(ConfideError, match=words) as caught:

@@ -99,7 +99,7 @@ def test_a_users_loss_that_declares_more_is_interpolated_too():
     [
         ({"derivative": None}, "lacks derivative"),
         ({"derivative": lambda self, margin: 0.0 * margin}, "declare lipschitz"),
-        ({"derivative": lambda self, margin: margin[:1]}, "same shape"),
+        ({"derivative": lambda self, margin: margin[:1]}, "of the shape of its arguments"),
         ({"derivative": lambda self, margin: np.where(margin > 3.0, np.nan, -1.0)}, "not finite"),
         ({"lipschitz": -1.0}, "it must declare lipschitz"),
     ],

@@ -63,7 +63,7 @@ DEFAULTS = {
 OTHERS = {
     "PrivateSearchCV": {
         "estimator": inspect.Parameter.empty, "param_grid": inspect.Parameter.empty, "budget": 1.0, "method": "auto",
-        "held_out": None, "score_share": 0.0, "expected_tries": None, "ledger": None, "random_state": None,
+        "held_out": None, "score_share": 0.0, "clip": None, "expected_tries": None, "ledger": None, "random_state": None,
     },
     "RandomFourierFeatures": {
         "n_features": 256, "kernel": "rbf", "length_scale": 1.0, "orthogonal": False, "random_state": 0,

@@ -87,7 +87,7 @@ def test_released_bounds_are_no_outer_bounds():
     """A second release between them would hide the price of the first. With public outer bounds it is one like any other."""
     ledger, schema = Ledger(limit=5.0), private_bounds(FRAME, ["age"], schema=SCHEMA, budget=1.0, random_state=3).schema
     for columns in (["age"], [schema.columns[0]], {"age": {"scale": "linear"}}, {"age": {"low": 0}}):
-        with pytest.raises(ParameterError, match='"age" were released from rows; give public outer bounds'):
+        with pytest.raises(ParameterError, match='"age" has bounds released from rows; give public ones'):
             private_bounds(FRAME, columns, schema=schema, budget=0.1, ledger=ledger)
     assert len(ledger.entries()) == 0
     again = private_bounds(FRAME, {"age": (0, 150)}, schema=schema, budget=0.5)

@@ -96,7 +96,7 @@ def test_what_is_no_date_is_refused(cells):
         (DATES | {"parts": ["minute"]}, "part must be one of"),
         ({"low": 0, "high": 1, "parts": ["year"]}, "parts are for dates"),
         ({"low": 0, "high": 1, "format": "%d.%m.%Y"}, "format is for dates"),
-        ({"low": "2030-01-01", "high": "2010-01-01"}, "low is 2030-01-01 and high is 2010-01-01"),
+        ({"low": "2030-01-01", "high": "2010-01-01"}, "not 2030-01-01 and 2010-01-01"),
         ({"low": "2010-01-01", "high": "soon"}, "must be a date"),
         ({"categories": ["a", "a"], "ordered": True}, "are the same"),
         ({"categories": ["a"], "ordered": True}, "low must be below high"),
@@ -254,5 +254,5 @@ def test_two_columns_may_read_one():
 def test_a_time_zone_that_the_machine_does_not_know_is_refused():
     """In words, and not by an error of Arrow."""
     cells = pa.chunked_array([pa.array([0], pa.timestamp("s", "Nowhere/Nothing"))])
-    with pytest.raises(InputError, match="is not known to this machine"):
+    with pytest.raises(InputError, match="is not known here"):
         read_dates('column "seen"', cells)

@@ -51,8 +51,8 @@ def test_bad_weights_of_a_fit_are_refused(name):
     [
         ({"class_weight": "balanced"}, "frequencies"),
         ({"class_weight": "heavy"}, "dict"),
-        ({"class_weight": {0: 1.0}}, "all classes"),
-        ({"class_weight": {0: 1.0, 1: 2.0, 2: 3.0}}, "all classes"),
+        ({"class_weight": {0: 1.0}}, "the classes"),
+        ({"class_weight": {0: 1.0, 1: 2.0, 2: 3.0}}, "the classes"),
         ({"class_weight": {0: 1.0, 1: 0.0}}, "dict"),
         ({"class_weight": {0: 1.0, 1: -1.0}}, "dict"),
         ({"class_weight": {0: 1.0, 1: float("nan")}}, "dict"),

@@ -253,8 +253,8 @@ WRONG = {
     "another word": ("triples", ParameterError, '"pairs", "all" or "auto"'),
     "a number": (2, ParameterError, "must be a list of lists"),
     "names alone": (["x0", "x1"], ParameterError, "each interaction must be a list"),
-    "a column with itself": ([["x0", "x0"]], SchemaError, "all different"),
-    "an unknown column": ([["x0", "x9"]], SchemaError, '"x9" is not among the columns'),
+    "a column with itself": ([["x0", "x0"]], SchemaError, "two or more different names"),
+    "an unknown column": ([["x0", "x9"]], SchemaError, '"x9" is no column'),
     "one column": ([["x0"]], SchemaError, "two or more"),
     "knots outside of their range": ([{"columns": ["x0", "x1"], "knots": -1}], SchemaError, "knots must be"),
 }

@@ -379,8 +379,9 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         tell_of_unknown_size(models[0], has_schema=schemas[0] is not None)
         with _checked_together(given, specifications) as rows_of_all:
             rows = rows_of_all[0]
-            if settings[0].prior is not None:
-                settings[0].prior.refuse_rows(rows)
+            for its, of_one in zip(settings, rows_of_all, strict=True):
+                if its.prior is not None:
+                    its.prior.refuse_rows(of_one)
             # The plan and the models get the same classes, which may have been taken from the labels present.
             if classified and declared_domain(models[0].classes, schemas[0]) is None:
                 for model in models:
