@@ -111,7 +111,7 @@ def test_the_classes_that_users_write_by_hand_are_among_those_that_were_tried():
 
 def test_a_misspelt_weight_of_rows_is_refused_with_the_one_that_was_meant():
     """`fit` passes its keywords on, and refuses them itself."""
-    with pytest.raises(TypeError, match=r"'sampl_weight' \(did you mean \"sample_weight\""):
+    with pytest.raises(TypeError, match=r"'sampl_weight'\. Did you mean 'sample_weight'\?"):
         LogisticRegression(1.0).fit([[0.0], [1.0]], [0, 1], sampl_weight=[1.0, 1.0])
 
 

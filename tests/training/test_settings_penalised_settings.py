@@ -223,7 +223,7 @@ def test_the_plan_knows_the_bound_in_the_norm_and_no_row():
         confide.LogisticRegression(1.0, row_norm=confide.BoxBound([1.0, 1.0]), penalty=[1.0, 2.0]).plan(
             n_rows=1_000, n_features=2
         )
-    with pytest.raises(ParameterError, match="one of 2 columns, and rows have 3"):
+    with pytest.raises(ParameterError, match="has 2 columns, and rows of the fit have 3"):
         confide.LogisticRegression(1.0, penalty=[1.0, 2.0]).fit(ROWS, LABELS)
 
 

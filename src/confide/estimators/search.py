@@ -191,8 +191,8 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
     ----------
     estimator : a classifier or regressor of confide, or a scikit-learn Pipeline that ends with one
         The steps before it may be `SchemaEncoder` and `RandomFourierFeatures`, which learn nothing from rows. Its budget is
-        not used. Give ledger and random_state to the search, not to the estimator. Its neighbours must be "replace-one", and
-        its schema must not name a column of persons.
+        not used. Give ledger and random_state to the search, not to the estimator, which needs neighbours="replace-one" and
+        a schema without a column of persons.
     param_grid : dict or list of dicts
         Public values of parameters, as for scikit-learn's GridSearchCV, chosen without looking at the rows. Of a pipeline
         they are named as there, "model__alpha", and a whole step may be a value: several estimators are compared with

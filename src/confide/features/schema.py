@@ -230,8 +230,8 @@ def interactions_of(described: Any, columns: Mapping[str, Column]) -> tuple[Inte
             raise SchemaError(_SHAPE)
         for name in interaction.columns:
             if name not in columns:
-                known = suggestion(name, tuple(columns))
-                raise SchemaError(f"interact: {column_title(name)}{known} is no column; describe it below [columns].")
+                meant = suggestion(name, tuple(columns))
+                raise SchemaError(f"interact: {column_title(name)}{meant} is no column; describe it below [columns].")
             column = columns[name]
             if interaction.is_curve and not (column.is_number and not column.knots):
                 raise SchemaError(
