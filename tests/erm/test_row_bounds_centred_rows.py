@@ -249,10 +249,12 @@ def test_the_ranges_of_centres_and_radii_have_both_their_ends():
 
 
 def test_a_bound_is_shown_and_written_without_what_is_computed():
-    """And a file has no centre, which is not public until it is released."""
+    """And a middle and a radius, where they are known."""
     bound = Centred(BallBound(1.0), (0.5, 0.25), 0.75)
     assert repr(bound) == "Centred(inner=BallBound(norm=1.0), centre=(0.5, 0.25), radius=0.75)"
-    assert bound.to_dict() == {"kind": "centred", "inner": {"kind": "ball", "norm": 1.0}}
+    inner = {"kind": "ball", "norm": 1.0}
+    assert bound.to_dict() == {"kind": "centred", "inner": inner, "radius": 0.75, "middle": [0.5, 0.25]}
+    assert Centred.unmoved(BallBound(1.0), 2).to_dict() == {"kind": "centred", "inner": inner}
     from_whole_numbers = Centred(BallBound(2.0), [1, 0], np.float32(1.5))
     assert {type(each) for each in (*from_whole_numbers.centre, from_whole_numbers.radius)} == {float}
     unmoved = Centred.unmoved(BallBound(2.0), 3)

@@ -7,10 +7,9 @@ import time
 from fractions import Fraction
 from functools import cache
 
-import mpmath
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
 from confide.errors import ParameterError
 from confide.privacy import shapes as group_shapes
@@ -107,39 +106,65 @@ def test_contrasts_are_uniform_in_their_ball(size):
         assert min(stats.ks_2samp(a, b).pvalue for a, b in zip(x.T, y.T, strict=True)) > ACCEPT / 10
 
 
-def test_the_public_bound_of_the_noise_holds():
-    """The sum of lengths of the bundles' noise is below b_max with the probability that it states, by a Gamma tail."""
-    for log_failure in (-200.0 * math.log(2.0), -190.0):
-        bound = SHAPE.laplace_bound(2.0, log_failure)
-        away = SCALES[1] ** 2 / 4 + SCALES[4] ** 2 / 5
-        lengths = [0.7**2 + 0.5**2 + 1.5**2 + away, 1.0 + 4.0, 1.0]
-        far = max(math.sqrt(x) * 1024 / share for x, share in zip(lengths, SHAPE.shares, strict=True))
-        tail = stats.gamma(SHAPE.free_dimension + 3)
-        assert tail.logsf(bound * 2.0 / far) <= log_failure
-        assert bound <= 10 * far * (tail.isf(1e-60) - log_failure) / 2.0
+def log_tail(reaches, far, *, n=40_000):
+    """The logarithm of Pr[sum of reach r > far], r ~ Gamma(m) for each (reach, m), from draws in which this is common."""
+    longest, source = max(reach for reach, _ in reaches), np.random.default_rng(4)
+
+    def mean_at(t):
+        return sum(m * reach / (1.0 - t * reach) for reach, m in reaches)
+
+    t = optimize.brentq(lambda t: mean_at(t) - far, 0.0, (1.0 - 1e-9) / longest)
+    sums = sum(source.gamma(m, reach / (1.0 - t * reach), n) for reach, m in reaches)
+    of_draws = np.mean(np.exp(-t * (sums - far)) * (sums > far))
+    return math.log(of_draws) - t * far - sum(m * math.log1p(-t * reach) for reach, m in reaches)
+
+
+def reaches_of(shape):
+    """For each bundle the length of its part of a row over its share, and its free dimension plus one."""
+    found = []
+    for i, (bundle, share) in enumerate(zip(shape.bundles, shape.shares, strict=True)):
+        square = sum(shape.scales[g] ** 2 for g in bundle)
+        if i == shape.home:
+            square += sum(shape.scales[g] ** 2 / shape.sizes[g] for g in shape.away)
+        found.append((math.sqrt(square) * 1024 / share, shape.shape_of(i).free_dimension + 1))
+    return found
+
+
+@pytest.mark.parametrize("log_failure", [-200.0 * math.log(2.0), -190.0])
+@pytest.mark.parametrize("shape", [SHAPE, *(shapes_of_groups(*table)[-1] for table in (BANK, ADULT))])
+def test_the_public_bound_of_the_noise_holds_and_is_nearly_sharp(shape, log_failure):
+    """The sum of lengths of the bundles' noise is below b_max with the probability that it states; 15% less is no bound."""
+    bound = shape.laplace_bound(2.0, log_failure) * 2.0
+    assert log_tail(reaches_of(shape), bound) <= log_failure - 1.0
+    assert log_tail(reaches_of(shape), bound / 1.15) > log_failure
+
+
+def test_draws_are_below_the_public_bound():
     sample = Entropy.seeded(8).laplace(SHAPE, DRAWS, 2.0)
     assert np.linalg.norm(sample, axis=1).max() < SHAPE.laplace_bound(2.0, -20.0)
 
 
-def test_the_public_bound_counts_each_bundle_and_each_dimension():
-    """Forty bundles of one column: Markov's bound is nearly sharp here, so no term of b_max may be missing."""
-    n = 40
-    shares = (1024 - 25 * (n - 1), *(25,) * (n - 1))
-    shape = Bundles((1,) * n, (1.0,) * n, (False,) * n, tuple((g,) for g in range(n)), shares)
-    log_failure = -n * (1.0 - math.log(2.0))
-    bound, farthest = shape.laplace_bound(1.0, log_failure), 1024 / 25
-    tail = stats.gamma(2 * n)
-    assert tail.logsf(bound / farthest) <= log_failure
-    # Without the number of bundles, or with 1.0 for 1.4, or with half of the last term, it would be no bound.
-    for short in (1.4 * n - 2.0 * log_failure, 2.0 * n - 2.0 * log_failure, 2.8 * n - log_failure):
-        assert tail.logsf(short) > log_failure
+def markov(t, log_failure, *reaches):
+    """1.01 times Markov's bound for the sum of reach r."""
+    farthest = max(reach for reach, _ in reaches)
+    grown = -sum(m * math.log(1.0 - t * reach / farthest) for reach, m in reaches)
+    return 1.01 * farthest * (grown - log_failure) / t
 
 
-@pytest.mark.parametrize(("shares", "farthest"), [((100, 924), math.hypot(0.5, 1.0) * 10.24), ((924, 100), 20.48)])
-def test_the_public_bound_counts_the_part_of_the_constant_in_groups_away(shares, farthest):
+def test_the_public_bound_is_the_least_of_three():
+    """Few dimensions and a small probability ask for a large t, and many dimensions for a small one."""
+    for n, log_failure, t in ((2, -140.0, 0.9), (40, -80.0, 0.7), (40, -10.0, 0.5)):
+        shape = Bundles((n, 1), (1.0, 0.2), (False, False), ((0,), (1,)), (512, 512))
+        reaches = (2.0, n + 1), (0.4, 2)
+        assert shape.laplace_bound(1.0, log_failure) == pytest.approx(markov(t, log_failure, *reaches), rel=1e-12)
+
+
+@pytest.mark.parametrize(("shares", "reaches"), [((100, 924), (10.24, 1024 / 924)), ((924, 100), (1024 / 924, 10.24))])
+def test_the_public_bound_counts_the_part_of_the_constant_in_groups_away(shares, reaches):
     """Four levels away hold a quarter of the constant's noise each. That belongs to the bundle of the constant alone."""
     shape = Bundles((4, 1), (2.0, 0.5), (True, False), ((1,), (0,)), shares)
-    assert shape.laplace_bound(2.0, -100.0) == pytest.approx(farthest * (1.4 * 6 + 200.0) / 2.0)
+    expected = markov(0.9, -100.0, (math.hypot(0.5, 1.0) * reaches[0], 2), (2.0 * reaches[1], 4))
+    assert shape.laplace_bound(2.0, -100.0) == pytest.approx(expected / 2.0)
 
 
 def test_the_rounding_constants_are_those_of_the_table():
@@ -265,8 +290,7 @@ def test_linked_groups_need_an_intercept_of_their_own():
 def test_the_public_bound_of_short_rows_is_short():
     """Scales of a hundredth: the length of a row counts, however small."""
     shape = Bundles((1, 1), (0.01, 0.02), (False, False), ((0,), (1,)), (256, 768))
-    farthest = max(0.01 * 4.0, 0.02 * 1024 / 768)
-    assert shape.laplace_bound(2.0, -30.0) == pytest.approx(farthest * (1.4 * 4 + 60.0) / 2.0)
+    assert shape.laplace_bound(2.0, -30.0) == pytest.approx(markov(0.9, -30.0, (0.04, 2), (0.02 * 1024 / 768, 2)) / 2.0)
 
 
 def test_shares_are_in_proportion_to_cube_roots_and_at_least_one_unit():
@@ -274,15 +298,6 @@ def test_shares_are_in_proportion_to_cube_roots_and_at_least_one_unit():
     for scale, expected in ((1.0, (512, 512)), (8.0, (204, 820)), (1e-3, (1014, 10)), (1e-6, (1023, 1))):
         shape = _with_shares((1, 1), (1.0, scale), (False, False), ((0,), (1,)))
         assert shape.shares == expected
-
-
-def test_the_public_bound_of_bundles_is_rounded_up():
-    """By one part in 2^45, from exact rational squares: a Gamma variable of 2 + 2 dimensions at rate 1."""
-    shape = Bundles((1, 1), (0.1, 0.7), (False, False), ((0,), (1,)), (100, 924))
-    with mpmath.workdps(40):
-        exact = mpmath.mpf(0.1) * 1024 / 100 * (mpmath.mpf(14) / 10 * 4 + 60)
-        excess = float(mpmath.mpf(shape.laplace_bound(1.0, -30.0)) / exact - 1)
-    assert 0.9 * 2.0**-45 < excess < 1.1 * 2.0**-45
 
 
 @pytest.mark.parametrize("k", range(2, 9))
@@ -325,8 +340,8 @@ def test_one_bundle_of_all_groups_is_linked_if_any_is():
 def test_the_constant_of_a_group_away_lengthens_its_own_bundle_alone(scale):
     """Four levels of a group away hold s^2 / 4 of its square."""
     shape = Bundles((4, 1), (scale, 0.5), (True, False), ((1,), (0,)), (100, 924))
-    farthest = max(math.sqrt(0.5**2 + scale**2 / 4) * 10.24, scale * 1024 / 924)
-    assert shape.laplace_bound(2.0, -100.0) == pytest.approx(farthest * (1.4 * 6 + 200.0) / 2.0)
+    expected = markov(0.9, -100.0, (math.sqrt(0.5**2 + scale**2 / 4) * 10.24, 2), (scale * 1024 / 924, 4))
+    assert shape.laplace_bound(2.0, -100.0) == pytest.approx(expected / 2.0)
 
 
 def test_a_linked_group_of_two_levels_is_linked():

@@ -232,7 +232,7 @@ def test_the_seal_may_take_these_shares_from_the_least_on(monkeypatch):
 
     monkeypatch.setattr(objective_perturbation, "first_small_seal", record)
     ObjectivePerturbation().plan(problem(100, 3), ApproxDP(1.0, 1e-5))
-    assert tried == [(0.001, 0.003, 0.01, 0.05, 0.25), (0.01, 0.05, 0.14)]
+    assert tried == [(0.001, 0.003, 0.01, 0.02, 0.05, 0.25), (0.01, 0.05, 0.14)]
     assert math.hypot(1.0, 0.14) - 1.0 == pytest.approx(0.01, rel=0.03)
 
 

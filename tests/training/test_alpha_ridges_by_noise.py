@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from confide import ApproxDP, HuberRegressor, LogisticRegression, PureDP, Schema
+from confide import AdditiveClassifier, ApproxDP, HuberRegressor, LogisticRegression, PureDP, Schema
 from confide.erm.class_losses import OneVsRest
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LogisticLoss
+from confide.features.encoder import Encoder
 from confide.privacy.bundles import Bundles, shapes_of_groups
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
@@ -23,7 +24,9 @@ from confide.training.alpha import (
     SHARE_OF_BALANCED,
     factors_by_noise,
     noise_beside_ridges,
+    ridges_of_curves,
     typical_norm_beside_ridges,
+    usual_norm_of_curves,
     with_ridges_by_noise,
 )
 from tests.privacy.problems import problem, with_ridges
@@ -108,11 +111,43 @@ def test_the_automatic_ridge_is_balanced_beside_the_factors():
     assert longest < 0.9 * more.problem.row_norm
 
 
+CURVES = Schema({
+    "many": {"categories": [f"c{i}" for i in range(30)]},
+    "income": {"low": 0.0, "high": 99_999.0, "scale": "log", "knots": 6},
+    "seconds": {"low": 0.0, "high": 999.0, "scale": "log", "knots": 6},
+    "calls": {"low": 1.0, "high": 51.0, "scale": "log", "knots": 6},
+    "days": {"low": 0.0, "high": 99_999.0, "scale": "log", "knots": 0},
+    "age": {"low": 0.0, "high": 99_999.0, "knots": 6},
+})  # fmt: skip
+
+
+def test_curves_over_powers_of_ten_have_smaller_ridges():
+    """By the square of two over their number, which is counted from the first doubling; lines and levels have whole ones."""
+    assert ridges_of_curves(Encoder(CURVES)) == pytest.approx((1.0, 0.2, 4.0 / 9.0, 1.0, 1.0, 1.0), rel=1e-3)
+    assert ridges_of_curves(Encoder(SCHEMA)) == ()
+    plan = AdditiveClassifier(1.0, schema=CURVES).plan(50_000)
+    plain = factors_by_noise(plan.noise.shape)
+    times = np.array(plan.problem.penalty.factors) / plain
+    np.testing.assert_allclose(times, times[0] * np.array([1.0, 0.2, 4.0 / 9.0, 1.0, 1.0, 1.0, 1.0]), rtol=1e-3)
+    assert min(plan.problem.penalty.factors) == 1.0
+
+
+def test_beside_smaller_ridges_of_curves_the_whole_balance_is_taken():
+    """Not four fifths of it."""
+    plan = AdditiveClassifier(0.05, schema=CURVES).plan(50_000)
+    usual = usual_norm_of_curves(Encoder(CURVES))
+    norm = typical_norm_beside_ridges(plan.problem, usual)
+    margin = plan.problem.loss.constants.margin
+    balanced = alpha.balanced_l2(noise_beside_ridges(plan), 50_000, norm, on_weights=False, margin=margin)
+    assert plan.l2 > 1.1 * SHARE_OF_BALANCED * balanced
+    assert plan.l2 == pytest.approx(balanced, rel=0.02)
+
+
 def test_where_double_precision_raises_the_least_ridge_there_is_one_for_all():
     """With many rows or little noise; a given alpha, intervals and regressions have one ridge, too."""
     estimator = LogisticRegression(0.05, schema=SCHEMA)
     assert estimator.plan(20_000).problem.penalty.factors
-    far = estimator.plan(3_000_000)
+    far = estimator.plan(30_000_000)
     assert not far.problem.penalty.factors
     for other in (
         LogisticRegression(0.05, schema=SCHEMA, alpha=0.01),
@@ -130,7 +165,7 @@ def test_where_double_precision_raises_the_least_ridge_there_is_one_for_all():
 
 def test_where_several_ridges_have_no_plan_there_is_one_for_all(monkeypatch):
     """A plan that one ridge allows is not refused for several."""
-    monkeypatch.setattr(alpha, "factors_by_noise", lambda shape: (1.0, *(2.0**20,) * (len(shape.sizes) - 1)))
+    monkeypatch.setattr(alpha, "factors_by_noise", lambda shape, _: (1.0, *(2.0**20,) * (len(shape.sizes) - 1)))
     assert not LogisticRegression(4.0, schema=SCHEMA).plan(5_000_000).problem.penalty.factors
 
 

@@ -146,6 +146,8 @@ def test_rows_of_a_schema_are_moved_by_the_middle_of_their_levels_and_knots_at_n
     assert "known without them" in plan.why()
     assert "both for the moved rows" in str(plan)
     assert plan.noise.norm == pytest.approx(plain.noise.norm, rel=0.02)
+    written = plan.to_dict()["row_bound"]
+    assert (written["radius"], tuple(written["middle"])) == (bound.radius, bound.centre)
     for others in ({"fit_intercept": False}, {"budget": 1.0}, {"mechanism": "output"}):
         other = kind(**{"budget": budget} | given | others).plan(200_000)
         assert not (other.problem.is_centred and other.centring is None)
@@ -155,6 +157,10 @@ def test_rows_of_a_schema_are_moved_by_the_middle_of_their_levels_and_knots_at_n
     labels = (frame["a"] + 0.3 * (frame["c"] == "u") > 0.6).astype(int)
     model = kind(budget, random_state=0, **given).fit(frame, labels)
     assert model.score(frame, labels) > 0.9
+    said = "Rows are moved by the middle of their levels and knots, which the schema tells without them, and then clipped to"
+    assert f"{said} an L2 norm of {bound.radius:.6g}." in str(model.guarantee_)
+    unmoved = kind(1.0, random_state=0, schema=LEVELS, classes=[0, 1]).fit(frame, labels)
+    assert "moved by the middle" not in str(unmoved.guarantee_)
     model.save(tmp_path / "model.json")
     again = confide.load(tmp_path / "model.json")
     assert np.array_equal(again.decision_function(frame), model.decision_function(frame))

@@ -293,7 +293,9 @@ class Centred:
         return np.where(outside, self.magnification * radius / distances, self.magnification)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": "centred", "inner": self.inner.to_dict()}
+        # A middle that rows tell is not known to a plan.
+        known = {"radius": self.radius, "middle": list(self.centre)} if any(self.centre) else {}
+        return {"kind": "centred", "inner": self.inner.to_dict(), **known}
 
 
 def is_centred(bound: RowBound) -> bool:

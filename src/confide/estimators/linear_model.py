@@ -58,7 +58,7 @@ from confide.models.prior import Prior, declared_prior
 from confide.models.scores import LinearModel
 from confide.parameters import PARAMETERS, checked, checked_choice
 from confide.privacy.budgets import Budget, Neighbours, as_budget
-from confide.training.alpha import has_curves, usual_norm_of_curves
+from confide.training.alpha import ridges_of_curves, usual_norm_of_curves
 from confide.training.auto_mechanism import MECHANISM_NAMES
 from confide.training.charge import Charge, keeps_released, note_checksum, rows_per_person
 from confide.training.fit import train
@@ -456,7 +456,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
             centre=given["centre"] == "auto",
             match_mean=hasattr(self, "match_mean") and given["match_mean"] == "auto",
             usual_norm=usual_norm_of_curves(encoder) if encoder and (of_few or row_bound is encoder.row_bound) else None,
-            has_curves=encoder is not None and has_curves(encoder),
+            ridges_of_curves=ridges_of_curves(encoder) if encoder else (),
             appending=encoder if encoder is not None and encoder.appended is not None else None,
             finding=encoder if encoder is not None and encoder.slots else None,
             prior=prior,

@@ -20,6 +20,8 @@ _UNIT = 2.0**-53
 _UPWARDS = 1.0 + 2.0**-45
 UNITS = 1024
 """Shares are whole numbers of units, and so many units are the whole rate: then their sum is exact."""
+_TILTS, _SLACK = (0.5, 0.7, 0.9), 1.01
+"""Where Markov's bound on the length of noise is tried, and what covers rounding and underflow (`laplace_bound`)."""
 _MOST_LINKED = 2000
 """At most so many levels after the first are linked with the constant: the whole numbers from which a draw is chosen grow
 with their square. More levels have noise of their own (`Contrasts`), which is hardly larger."""
@@ -121,21 +123,18 @@ class Bundles(Shape):
     def laplace_bound(self, rate: float, log_failure: float) -> float:
         """b_max: the sum of R_2 r / rate over bundles exceeds it with probability at most exp(log_failure).
 
-        A bundle of free dimension d has r ~ Gamma(d + 1), so the r of all bundles add up to a Gamma variable. R_2 of a
-        bundle is the largest L2 norm of its part of a row, over its share.
+        A bundle of free dimension d has r ~ Gamma(d + 1), independent of the others, and R_2 is the largest L2 norm of its
+        part of a row, over its share. Markov's bound for exp(t times that sum), at the best of a few t.
         """
-        return _farthest(self) * _UPWARDS * (1.4 * (self.free_dimension + len(self.bundles)) - 2.0 * log_failure) / rate
-
-
-@functools.lru_cache(maxsize=64)
-def _farthest(shape: Bundles) -> float:
-    """The largest R_2 of a bundle."""
-    spread = math.fsum(shape.scales[g] ** 2 / shape.sizes[g] for g in shape.away)
-    farthest = 0.0
-    for i, (bundle, share) in enumerate(zip(shape.bundles, shape.shares, strict=True)):
-        square = math.fsum(shape.scales[g] ** 2 for g in bundle) + (spread if i == shape.home else 0.0)
-        farthest = max(farthest, math.sqrt(square) * UNITS / share)
-    return farthest
+        reaches, home = [], self.home
+        for i, (bundle, share) in enumerate(zip(self.bundles, self.shares, strict=True)):
+            square = math.fsum(self.scales[g] ** 2 for g in bundle)
+            square += math.fsum(self.scales[g] ** 2 / self.sizes[g] for g in self.away) if i == home else 0.0
+            dimension = sum(self.sizes[g] - self.linked[g] for g in bundle)
+            reaches.append((math.sqrt(square) * UNITS / share, dimension + 1))
+        farthest = max(reach for reach, _ in reaches)
+        sums = ((t, math.fsum(-m * math.log1p(-t * reach / farthest) for reach, m in reaches)) for t in _TILTS)
+        return _SLACK * farthest * min((grown - log_failure) / t for t, grown in sums) / rate
 
 
 @functools.lru_cache(maxsize=64)

@@ -135,7 +135,7 @@ def _largest_concentrated(curve_at: Callable[[float], GaussianObjective], high: 
     return curve_at(low)
 
 
-_LAPLACE_SHARES = (1e-3, 3e-3, 1e-2, 5e-2, 0.25)
+_LAPLACE_SHARES = (1e-3, 3e-3, 1e-2, 2e-2, 5e-2, 0.25)
 """Shares of epsilon that the seal may take. The plan takes the first share at which the seal's noise is small."""
 _GAUSSIAN_SHARES = (1e-2, 5e-2, 0.14)
 """Ratios of the seal's whitened sensitivity to that of the objective. The last one adds 1% to the Gaussian noise."""

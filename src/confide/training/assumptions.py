@@ -129,6 +129,8 @@ def _of_persons_and_bounds(problem: Any, person_column: str | None, *, is_privat
     which = "default" if problem.row_bound == BallBound(1.0) else "declared"
     chosen = chosen if is_private else "."
     yield SENTENCES["bound on rows"].format(which=which, problem=problem, with_intercept=with_intercept, chosen=chosen)
+    if any(getattr(problem.row_bound, "centre", ())):
+        yield SENTENCES["known middle"].format(bound=problem.row_bound)
 
 
 def _of_noise(plan: AnyPlan, ledger: NamedLedger | None, unusual: tuple[str, ...]) -> Iterator[str]:

@@ -112,6 +112,7 @@ def plan_of_weights(settings: Settings, n_features: int, n_rows: int | None) -> 
         for_intervals=settings.has_intervals,
         usual_norm=settings.usual_norm,
         has_curves=settings.has_curves,
+        ridges_of_curves=settings.ridges_of_curves,
         random_features=settings.random_features,
         n_slots=settings.n_slots,
         # Declared effects are rough.

@@ -134,6 +134,7 @@ class Settings:
     row_bound, intercept : the bound on rows, and the constant that is appended to each row
     usual_norm : a public guess of the L2 norm of a typical row without its intercept; None for what the bound on rows says
     has_curves : whether the effect of a number may be a curve, with three knots or more
+    ridges_of_curves : of `confide.training.alpha`; not empty where there are curves
     random_features : whether rows are random features of a kernel, and nothing else
     appending : the encoder whose rows random features are appended to, or None
     finding : the encoder with slots for atoms that a part of the budget may find, or None
@@ -182,6 +183,7 @@ class Settings:
     set_aside: float = 0.0
     usual_norm: float | None = None
     has_curves: bool = False
+    ridges_of_curves: tuple[float, ...] = ()
     random_features: bool = False
     appending: Encoder | None = None
     finding: Encoder | None = None
@@ -207,6 +209,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         of_class = max(dict(self.class_weight or ()).values(), default=1.0)
+        object.__setattr__(self, "has_curves", self.has_curves or bool(self.ridges_of_curves))
         object.__setattr__(self, "has_intervals", self.inference_share != 0.0 or bool(self.interest))
         features = None if self.appending is None else self.appending.schema.random_features
         alone = features is not None and (features.columns == 0 or bool(features.scales))
