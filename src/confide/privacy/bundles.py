@@ -126,15 +126,13 @@ class Bundles(Shape):
         A bundle of free dimension d has r ~ Gamma(d + 1), independent of the others, and R_2 is the largest L2 norm of its
         part of a row, over its share. Markov's bound for exp(t times that sum), at the best of a few t.
         """
-        reaches, home = [], self.home
-        for i, (bundle, share) in enumerate(zip(self.bundles, self.shares, strict=True)):
-            square = math.fsum(self.scales[g] ** 2 for g in bundle)
-            square += math.fsum(self.scales[g] ** 2 / self.sizes[g] for g in self.away) if i == home else 0.0
-            dimension = sum(self.sizes[g] - self.linked[g] for g in bundle)
-            reaches.append((math.sqrt(square) * UNITS / share, dimension + 1))
-        farthest = max(reach for reach, _ in reaches)
-        sums = ((t, math.fsum(-m * math.log1p(-t * reach / farthest) for reach, m in reaches)) for t in _TILTS)
-        return _SLACK * farthest * min((grown - log_failure) / t for t, grown in sums) / rate
+        squares = [math.fsum(self.scales[g] ** 2 for g in bundle) for bundle in self.bundles]
+        squares[self.home] += math.fsum(self.scales[g] ** 2 / self.sizes[g] for g in self.away)
+        reaches = [math.sqrt(square) * UNITS / share for square, share in zip(squares, self.shares, strict=True)]
+        shapes = [sum(self.sizes[g] - self.linked[g] for g in bundle) + 1 for bundle in self.bundles]
+        far, pairs = max(reaches), list(zip(reaches, shapes, strict=True))
+        sums = ((t, math.fsum(-m * math.log1p(-t * reach / far) for reach, m in pairs)) for t in _TILTS)
+        return _SLACK * far * min((grown - log_failure) / t for t, grown in sums) / rate
 
 
 @functools.lru_cache(maxsize=64)

@@ -66,13 +66,11 @@ def ridges_of_curves(encoder: Encoder) -> tuple[float, ...]:
     return tuple(shares)
 
 
-def with_ridges_by_noise(
-    problem: Problem, mechanism: Mechanism, budget: Budget, of_curves: tuple[float, ...] = ()
-) -> Problem:
+def with_ridges_by_noise(problem: Problem, mechanism: Mechanism, budget: Budget, curves: tuple[float, ...] = ()) -> Problem:
     """The problem in which columns with more noise have a larger ridge, or the problem that was given.
 
-    Only noise in bundles, for two classes under pure budgets, was compared with one ridge for all columns. `of_curves` is
-    that of `ridges_of_curves`.
+    Only noise in bundles, for two classes under pure budgets, was compared with one ridge for all columns. `curves` are
+    those of `ridges_of_curves`.
     """
     is_pure = budget.is_pure and budget.is_private and isinstance(mechanism, ObjectivePerturbation)
     is_plain = type(problem) is Problem and problem.penalty.is_ridge and not problem.prior
@@ -81,15 +79,14 @@ def with_ridges_by_noise(
     shape = min(problem.shapes, key=lambda shape: shape.laplace_norm(1.0))
     if not isinstance(shape, Bundles):
         return problem
-    return replace(problem, penalty=Penalty(factors=factors_by_noise(shape, of_curves), sizes=shape.sizes))
+    return replace(problem, penalty=Penalty(factors=factors_by_noise(shape, curves), sizes=shape.sizes))
 
 
 def factors_by_noise(shape: Bundles, of_curves: tuple[float, ...] = ()) -> tuple[float, ...]:
     """For each group a power of the root mean square of the noise on its entries, times its `of_curves`, over the least."""
     groups = zip_longest(squares_of_groups(shape), shape.sizes, of_curves, fillvalue=1.0)
     ridges = [share * math.sqrt(square / size) ** _POWER for square, size, share in groups]
-    least = min(ridges)
-    return tuple(min(ridge / least, LARGEST_RIDGE_FACTOR) for ridge in ridges)
+    return tuple(min(ridge / min(ridges), LARGEST_RIDGE_FACTOR) for ridge in ridges)
 
 
 def noise_beside_ridges(plan: Any) -> float:
@@ -323,8 +320,11 @@ def _balanced_l2_of(plan: Plan, rule: AlphaRule) -> float:
         margin=problem.loss.constants.margin,
         has_prior=rule.has_near_prior and any(problem.prior),
     )
-    is_part = problem.penalty.factors and min(rule.ridges_of_curves, default=1.0) == 1.0
-    return SHARE_OF_BALANCED * balanced if is_part else balanced
+    return (
+        SHARE_OF_BALANCED * balanced
+        if problem.penalty.factors and min(rule.ridges_of_curves, default=1.0) == 1.0
+        else balanced
+    )
 
 
 def _share_of_curvature_free(plan: Plan, *, for_intervals: bool) -> float:
