@@ -295,7 +295,7 @@ class Centred:
     def to_dict(self) -> dict[str, Any]:
         # A middle that rows tell is not known to a plan.
         known = {"radius": self.radius, "middle": list(self.centre)} if any(self.centre) else {}
-        return {"kind": "centred", "inner": self.inner.to_dict(), **known}
+        return {"kind": "centred", "inner": self.inner.to_dict()} | known
 
 
 def is_centred(bound: RowBound) -> bool:

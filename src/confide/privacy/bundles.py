@@ -129,8 +129,8 @@ class Bundles(Shape):
         squares = [math.fsum(self.scales[g] ** 2 for g in bundle) for bundle in self.bundles]
         squares[self.home] += math.fsum(self.scales[g] ** 2 / self.sizes[g] for g in self.away)
         reaches = [math.sqrt(square) * UNITS / share for square, share in zip(squares, self.shares, strict=True)]
-        shapes = [sum(self.sizes[g] - self.linked[g] for g in bundle) + 1 for bundle in self.bundles]
-        far, pairs = max(reaches), list(zip(reaches, shapes, strict=True))
+        ms = (sum(self.sizes[g] - self.linked[g] for g in bundle) + 1 for bundle in self.bundles)
+        far, pairs = max(reaches), list(zip(reaches, ms, strict=True))
         sums = ((t, math.fsum(-m * math.log1p(-t * reach / far) for reach, m in pairs)) for t in _TILTS)
         return _SLACK * far * min((grown - log_failure) / t for t, grown in sums) / rate
 

@@ -310,21 +310,11 @@ def _balanced_l2_of(plan: Plan, rule: AlphaRule) -> float:
     if rule.random_features:
         noise_norm *= math.sqrt(min(1.0, MOST_BALANCED_FEATURES / problem.n_features))
     noise_norm *= math.sqrt(1.0 - rule.n_slots / problem.row_width)
-    balanced = balanced_l2(
-        noise_norm,
-        # As if every row had the largest weight, so that the unit of the weights of rows does not matter.
-        problem.largest_weight * problem.n_rows_low,
-        row_norm,
-        on_weights=not is_damped,
-        score_size=rule.score_size,
-        margin=problem.loss.constants.margin,
-        has_prior=rule.has_near_prior and any(problem.prior),
-    )
-    return (
-        SHARE_OF_BALANCED * balanced
-        if problem.penalty.factors and min(rule.ridges_of_curves, default=1.0) == 1.0
-        else balanced
-    )
+    # As if every row had the largest weight, so that the unit of the weights of rows does not matter.
+    weight = problem.largest_weight * problem.n_rows_low
+    facts: dict[str, Any] = {"on_weights": not is_damped, "score_size": rule.score_size, "margin": loss.margin}
+    part = SHARE_OF_BALANCED if problem.penalty.factors and min(rule.ridges_of_curves, default=1.0) == 1.0 else 1.0
+    return part * balanced_l2(noise_norm, weight, row_norm, **facts, has_prior=rule.has_near_prior and any(problem.prior))
 
 
 def _share_of_curvature_free(plan: Plan, *, for_intervals: bool) -> float:
@@ -349,9 +339,7 @@ def _share_of_curvature_free(plan: Plan, *, for_intervals: bool) -> float:
     return max(0.5, _LEAST_SHARE_OF_CURVATURE_FREE[noise.law] / margin)
 
 
-def _first_possible_plan(
-    mechanism: Mechanism, problem: Problem, budget: Budget, largest_seal_share: float = _LARGEST_SEAL_SHARE
-) -> Plan:
+def _first_possible_plan(mechanism: Mechanism, problem: Problem, budget: Budget, most: float = _LARGEST_SEAL_SHARE) -> Plan:
     """The plan at the ridge of the problem, or at the first larger one that allows it.
 
     The ridges that allow a plan lie between two ends, since doubles are too coarse for ridges that are too small or too
@@ -360,14 +348,14 @@ def _first_possible_plan(
     """
     if isinstance(mechanism, ObjectivePerturbation):
         # Give the mechanism the limit, so that it does not prefer a law of noise whose seal costs too much.
-        mechanism = ObjectivePerturbation(largest_seal_share)
+        mechanism = ObjectivePerturbation(most)
     ridges = list(accumulate(repeat(_RIDGE_STEP, _MOST_RIDGES - 1), mul, initial=problem.l2))
 
     @cache
     def plan_at(step: int) -> Plan | None:
         with suppress(InsufficientRegularisation):
             plan = mechanism.plan(replace(problem, l2=ridges[step]), budget)
-            if plan.seal_share <= largest_seal_share:
+            if plan.seal_share <= most:
                 return plan
         return None
 

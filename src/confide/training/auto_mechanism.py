@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,10 @@ def mechanism_for(settings: Settings, loss: Loss) -> str:
     return "output" if bounds.has_kinks else "objective"
 
 
+_OF_SETTINGS = ("usual_norm", "has_curves", "ridges_of_curves", "random_features", "n_slots")
+"""What a rule for alpha takes from settings as it is."""
+
+
 def plan_of_weights(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
     """The plan of the weights alone, for `n_rows` rows or for the declared bounds on their number."""
     score_loss, budget = settings.score_loss, settings.budget
@@ -110,11 +115,7 @@ def plan_of_weights(settings: Settings, n_features: int, n_rows: int | None) -> 
         score_size=score_loss.score_size,
         is_raised=score_loss.raises_alpha,
         for_intervals=settings.has_intervals,
-        usual_norm=settings.usual_norm,
-        has_curves=settings.has_curves,
-        ridges_of_curves=settings.ridges_of_curves,
-        random_features=settings.random_features,
-        n_slots=settings.n_slots,
+        **dict(zip(_OF_SETTINGS, attrgetter(*_OF_SETTINGS)(settings), strict=True)),
         # Declared effects are rough.
         has_near_prior=settings.prior is None or not settings.prior.declared,
     )
