@@ -14,6 +14,7 @@ from confide import datasets
 from confide.data import arrays, file_rows
 from confide.inference import debiased, forecast
 from confide.planning import simulation
+from confide.report import page as report_page
 from confide.training import auto_loss, gradient_steps
 from confide.training import plan as training_plan
 from tests.test_house import LARGEST_SHARE_OF_A_ROOM, MOST_LINES_OF_A_FUNCTION
@@ -113,6 +114,9 @@ def made() -> dict[str, list[str]]:
             f"at most {short(training_plan._NEXT_TO_NOTHING)} of",
             f"Above {forecast.POOR_FIT_RATIO} it says",
             f"a margin of {simulation._RANGE_FLOOR}",
+            f"at most {report_page._MANY_WEIGHTS} weights and",
+            f"up to {2 ** report_page._DOUBLINGS[0]} times the budget and the rows",
+            f"up to {2 ** report_page._FEWER_DOUBLINGS[0]} times the budget and twice the rows",
         ],
     }
 

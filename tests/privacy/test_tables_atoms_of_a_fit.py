@@ -44,7 +44,7 @@ def source_of(*rows):
 
 def query(neighbours=REPLACE, n_rows=(30, 30), persons=1):
     """The counts of the columns with a logarithmic scale."""
-    sizes = tuple(n_cells(column, MOST_IN_COLUMN) for column in ENCODER.sought)
+    sizes = tuple(n_cells(column) for column in ENCODER.sought)
     return AtomsOfColumns(sizes, 0, neighbours, persons, ENCODER.sought, ENCODER.slots, n_rows)
 
 
@@ -202,4 +202,4 @@ def test_before_anything_is_found_slots_are_empty():
     rows = frame_of((7.0, 2.0, 5.0, 20.0), (8.0, np.nan, 1e9, 40.0))
     plain = Encoder(SCHEMA).transform(rows)
     np.testing.assert_array_equal(ENCODER.transform(rows), np.hstack([plain, np.zeros((2, 12))]))
-    assert n_cells(ENCODER.sought[2], MOST_IN_COLUMN) == MOST_IN_COLUMN + 1
+    assert n_cells(ENCODER.sought[2]) == MOST_IN_COLUMN + 1
