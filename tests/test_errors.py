@@ -68,6 +68,7 @@ FITTED_BY = {
 CALLS = {
     **FITTED_BY,
     "Ledger": lambda **flag: confide.Ledger(limit=1.0, **flag),
+    "Ledger.sublimit": lambda **flag: confide.Ledger(limit=1.0).sublimit("study", 1.0, **flag),
     "RandomFourierFeatures": lambda **flag: confide.RandomFourierFeatures(**flag).fit(fitted()[1]),
     "GroupBound": lambda linked: confide.GroupBound((1, 1), (1.0, 0.5), (linked, linked)),
     "CoefficientIntervals.conf_int": lambda **flag: fitted()[0].conf_int(**flag),
@@ -80,7 +81,7 @@ CALLS = {
     "sample_size": lambda **flag: confide.planning.sample_size(fitted()[0], 2, excess=0.1, **flag),
 }
 FLAGS_SCHEMA = confide.Schema({"a": {"low": 0, "high": 1}}, target={"column": "y", "negative": "n", "positive": "y"})
-NOT_OURS = {"deep", "sample_weight", "same_release"}
+NOT_OURS = {"deep", "sample_weight", "exposure", "same_release"}
 """Parameters of scikit-learn's own methods, and a part of a result."""
 
 
