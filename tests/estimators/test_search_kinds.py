@@ -277,3 +277,25 @@ def test_a_search_on_prices_of_diamonds():
     assert data.explained(found) > 0.8
     held = data.targets[data.n_train :] - found.predict(data.rows[data.n_train :])
     assert abs(found.best_score_ + np.minimum(held**2, 1e4**2).mean()) < 0.2 * 1e4**2
+
+
+@pytest.mark.parametrize("estimator", [HuberRegressor, partial(Ridge, mechanism="sufficient-statistics")])
+@pytest.mark.parametrize("first", [True, False])
+def test_each_candidate_gets_the_targets_that_its_own_fit_would_get(estimator, first):
+    """Of a range far from 0 a candidate with an intercept subtracts the middle, and one without does not, in any order."""
+    model = estimator(target_low=90.0, target_high=130.0)
+    found = search(model, {"fit_intercept": [first, not first]}, 1e3, method="exponential").fit(X, NUMBERS + 115.0)
+    assert found.best_params_ == {"fit_intercept": True}
+    assert np.mean(found.predict(X)) == pytest.approx(115.0, abs=0.5)
+
+
+def test_candidates_with_and_without_an_intercept_count_the_same_exposures():
+    """An intercept divides exposures by the middle of their bounds, and each candidate gets those of its own fit."""
+    years = np.random.default_rng(2).uniform(1.0, 9.0, len(X))
+    visits = np.random.default_rng(3).poisson(4.0 * years)
+    exposure = {"column": "years", "low": 1.0, "high": 9.0}
+    schema = Schema(COLUMNS, {"column": "visits", "low": 0, "high": 60, "exposure": exposure})
+    model, frame = PoissonRegressor(schema=schema), FRAME.assign(years=years, visits=visits)
+    found = search(model, {"fit_intercept": [False, True]}, 1e3, method="exponential").fit(frame)
+    assert found.best_params_ == {"fit_intercept": True}
+    assert np.mean(found.predict(frame)) == pytest.approx(4.0, rel=0.05)

@@ -75,7 +75,7 @@ METHODS = ("auto", "permute-and-flip", "exponential", "repeated")
 
 _SAME_FOR_ALL = (
     "neighbours", "n_rows_bounds", "max_rows_per_person", "schema", "classes", "inference_share", "intervals", "interest",
-    "prior", "target_bound", "target_low", "target_high",
+    "prior", "target_bound", "target_low", "target_high", "exposure_range",
 )  # fmt: skip
 _FIXED = dict.fromkeys(_SAME_FOR_ALL, "must be the same for all")
 _FIXED |= dict.fromkeys(("budget", "ledger", "random_state"), "is a parameter of the search")
@@ -527,8 +527,6 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         if is_classifier(candidates[0]):
             return ()
         targets = [model._target(parameters.checked_schema(model.schema)) for model in candidates]
-        if len({(target.exposure, target.unit) for target in targets}) > 1:
-            raise ParameterError("all candidates must have the same exposure of counts, and all or none an intercept.")
         width = min(target.high - target.low for target in targets)
         clip = _CLIP_SHARE * width if self.clip is None else min(float(self.clip), width)
         return tuple(

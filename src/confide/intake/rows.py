@@ -174,12 +174,15 @@ class _RowsInMemory:
                 tables[one.encoder] = tables.get(one.encoder) or table_of(self.X, one)
             n_rows = tables[first.encoder].n_rows_given
             # What is wrong with the columns is said first. What X says of its length may differ from what was read.
-            targets = targets_read() or first.target.read(self.y, n_rows)
-        if len(targets.values) != n_rows:
-            raise InputError(DIFFERENT_NUMBERS_OF_ROWS)
-        if first.target.exposure is not None or self.exposure is not None:
-            counts: Any = first.target
-            targets = counts.with_exposure(targets, self.exposure)
+            # Of numbers far from 0 a fit with an intercept subtracts the middle, and one without takes them as they are.
+            read: dict[Any, Any] = {}
+            for one in specifications:
+                read[one.target] = read.get(one.target) or targets_read() or one.target.read(self.y, n_rows)
+        for kind, targets in read.items():
+            if len(targets.values) != n_rows:
+                raise InputError(DIFFERENT_NUMBERS_OF_ROWS)
+            if kind.exposure is not None or self.exposure is not None:
+                read[kind] = kind.with_exposure(targets, self.exposure)
         weight, own_weights = first.weight, None if self.sample_weight is None else weight_array(self.sample_weight)
         if weight is not None:
             if own_weights is not None:
@@ -190,8 +193,8 @@ class _RowsInMemory:
             own_weights = weight.read(*columns_named(self.X, weight.column), refuse=True)
             if not own_weights.any():
                 raise weight.refusal_of_zeros()
-        given = targets, own_weights, len(specifications) == 1
-        yield tuple([self._as_taken_by(one, tables[one.encoder], *given) for one in specifications])
+        given = own_weights, len(specifications) == 1
+        yield tuple([self._as_taken_by(one, tables[one.encoder], read[one.target], *given) for one in specifications])
 
     def _as_taken_by(
         self, specification: RowSpecification, table: MemoryTable, targets: ReadTargets, own: Array | None, is_alone: bool
