@@ -51,7 +51,7 @@ summary.confide_ledger <- function(object, ...) {
 #' @export
 confide_evaluate <- function(object, data, epsilon = NULL, delta = NULL, rho = NULL, ledger = NULL, ...) {
   python <- .python(object)
-  rows <- .frame(data, .columns_of(python$schema))
+  rows <- .frame(data, c(.columns_of(python$schema), .exposure_of(python$schema)))
   labels <- .column(data[[object$response]])
   budget <- confide_budget(epsilon, delta, rho)
   given <- c(list(python, rows, labels, budget = budget, ledger = .ledger_of(ledger)), .whole(list(...)))

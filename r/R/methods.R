@@ -47,8 +47,8 @@ print.confide_model <- function(x, ...) {
 #' @param newdata A data frame with the columns of the schema.
 #' @param type "response" for the probability of the positive class, or the number that a regression predicts; "class" for
 #'   labels; "link" for scores. The default is "response", and "class" for models without probabilities.
-#' @param exposure For counts with an exposure: one number, or one for each row, to predict counts in place of rates. NULL takes
-#'   that of newdata where the formula has an offset, as for glm(), and 1 elsewhere.
+#' @param exposure For counts with an exposure: one number, or one for each row. NULL takes the column of exposures of newdata,
+#'   for counts as glm() predicts them; 1 is for rates.
 #' @param columns Names of the columns whose effects are drawn; all if missing.
 #' @param ... Not used: summary(), confint() and vcov() refuse other arguments; for plot() passed to the first call of plot.
 #' @return coef() a named vector, whose units summary() shows; confint() and vcov() a matrix; predict() a vector, or a matrix of
@@ -230,7 +230,7 @@ predict.confide_model <- function(object, newdata, type = NULL, exposure = NULL,
   if (!is_classifier) {
     if (type == "class") stop("a regression predicts numbers: take type = \"response\".", call. = FALSE)
     named <- .exposure_of(python$schema)
-    if (is.null(exposure) && !is.null(object$formula) && "offset" %in% all.names(object$formula)) {
+    if (is.null(exposure) && !is.null(named)) {
       if (!named %in% colnames(newdata)) stop("newdata lacks the exposure ", named, "; give it, or exposure = 1.", call. = FALSE)
       exposure <- newdata[[named]]
     }

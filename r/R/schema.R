@@ -83,7 +83,17 @@ confide_schema <- function(..., target = NULL, person = NULL, weight = NULL, int
   empty <- as.data.frame(stats::setNames(rep(list(logical(0)), length(known) + 1), c(known, target %||% ".target")),
                          optional = TRUE)
   parts <- stats::terms(formula, data = empty)
-  response <- if (attr(parts, "response") == 1) all.vars(formula[[2]]) else NULL
+  response <- NULL
+  if (attr(parts, "response") == 1) {
+    if (!is.name(formula[[2]])) {
+      stop("the left side of the formula must be a column as it is, and not ", paste(deparse(formula[[2]]), collapse = ""),
+           ": transform the column before the fit, and say so in the schema.", call. = FALSE)
+    }
+    response <- as.character(formula[[2]])
+  }
+  if (attr(parts, "intercept") == 0) {
+    stop("a formula without an intercept says so as fit_intercept = FALSE, and not by - 1.", call. = FALSE)
+  }
   if (!is.null(target) && !identical(response, target)) {
     stop("the left side of the formula must be ", target, ", the target of the schema.", call. = FALSE)
   }
@@ -115,7 +125,7 @@ confide_schema <- function(..., target = NULL, person = NULL, weight = NULL, int
   given <- vapply(as.list(attr(parts, "variables"))[-1][places], function(term) paste(deparse(term), collapse = ""), "")
   exposure <- target$exposure$column
   wanted <- if (is.null(exposure)) NULL else sprintf("offset(log(%s))", exposure)
-  if (length(given) == 1 && identical(given, wanted)) return(invisible(NULL))
+  if (identical(unname(given), wanted)) return(invisible(NULL))
   if (is.null(wanted)) {
     stop(given[1], " needs an exposure in the target of the schema, with its public bounds: target = list(", target$column,
          " = list(low = 0, high = 30, exposure = list(column = \"years\", low = 0.1, high = 5))).", call. = FALSE)

@@ -265,6 +265,7 @@ def test_scikit_learns_checks_pass_for_a_search_over_regressors(method):
 
 
 @pytest.mark.data
+@pytest.mark.usefixtures("data_dir")
 def test_a_search_on_prices_of_diamonds():
     """Curves or straight lines at epsilon 1, on 40,000 rows; the score that is released is near that on rows held out."""
     from benchmarks.additive_regression import diamonds

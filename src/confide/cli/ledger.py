@@ -152,12 +152,10 @@ def sublimit(
     from confide.cli import output
 
     opened = Ledger(path)
-    given = {"epsilon": epsilon, "rho": rho}
-    amount = given.pop(opened.limit.symbol)
-    if amount is None or any(other is not None for other in given.values()):
-        raise ParameterError(
-            f"the limit of {path} is in {opened.limit.symbol}, so give --{opened.limit.symbol} and no other."
-        )
+    symbol = opened.limit.symbol
+    amount = {"epsilon": epsilon, "rho": rho}[symbol]
+    if amount is None or None not in (epsilon, rho):
+        raise ParameterError(f"the limit of {path} is in {symbol}, so give --{symbol} and no other.")
     opened.sublimit(purpose, amount, per_year=per_year)
     output.Screen().show(opened.blocks())
 

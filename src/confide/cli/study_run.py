@@ -255,8 +255,7 @@ class StudyRun:
         if own and own != [(most, True)]:
             raise StudyError(
                 f"{study.path}: [schedule] budget_per_year: the ledger has another sub-limit for this study, of "
-                f"{ledger.limit.symbol} {own[0][0]:g}{' a year' * own[0][1]}. Write that one, or have it replaced with "
-                f"`confide ledger sublimit`."
+                f"{ledger.limit.symbol} {own[0][0]:g}{' a year' * own[0][1]}. Write that, or see `confide ledger sublimit`."
             )
         if not own:
             ledger.sublimit(study.purpose, most, per_year=True)

@@ -207,7 +207,7 @@ def chance_of(model: Any) -> tuple[Array, Array, bool] | None:
 
     They are those of `chance_of_weights`, in the units of `coef_`, by the plan that follows from the public facts in the
     model; and whether the noise has Laplace's law. None without noise or without these facts, beside random features, with a
-    prior, and where columns are too many.
+    prior, for counts, and where columns are too many.
     """
     released = released_model(model)
     plan: Any = None
@@ -215,8 +215,8 @@ def chance_of(model: Any) -> tuple[Array, Array, bool] | None:
     if known is not None and released.fourier is None and released.prior is None and coef.shape[1] <= _MOST_COLUMNS:
         with suppress(ConfideError, KeyError):
             plan = plans_again(model)[0]
-    if plan is None or plan.lattice is None:
-        return None
+    if plan is None or plan.lattice is None or getattr(model, "_has_counts", False):
+        return None  # how the loss of counts bends depends on their mean, which is not known
     kept = np.arange(coef.shape[1])
     if released.encoder is not None and (part := getattr(plan, "atoms", None)) is not None:
         found = [one for one in released.encoder.schema.columns if one.is_number and one.before_fit is not one]

@@ -156,8 +156,8 @@ def checked_exposure(exposure_range: Any, target: Target | None, *, counts: bool
         if counts and (declared is None or exposure_range is None):
             return declared or Exposure("", *exposure_range)
     raise ParameterError(
-        "an exposure is for a model of counts, such as PoissonRegressor, and declared once: by the target of the schema, or "
-        "by exposure_range=(low, high), two public numbers with 1e-9 <= low < high <= 1e9. Exposures outside are clipped."
+        "an exposure is for a model of counts, such as PoissonRegressor or loss='poisson', and declared once: by the "
+        "target of the schema, or by exposure_range=(low, high), two public numbers with 1e-9 <= low < high <= 1e9."
     )
 
 

@@ -256,13 +256,15 @@ def _study_of(path: Path, release: str | None, given: dict[str, Any]) -> Study:
         if schedule.every not in PERIODS:
             near = suggestion(schedule.every, PERIODS)
             raise StudyError(f"{path}: [schedule] every: must be one of {', '.join(PERIODS)}{near}.")
-        release = release or period_of(schedule.every, datetime.now(UTC))
+        now = period_of(schedule.every, datetime.now(UTC))
+        release, shape = release or now, re.sub("[0-9]", "[0-9]", now)
+        if not re.fullmatch(shape, release):
+            raise StudyError(f"{path}: [schedule] every: the release of a {schedule.every} has a name such as {now}.")
         if schedule.prior is not None:
             if schedule.prior != "last" or "prior" in model:
                 near = suggestion(schedule.prior, ("last",))
                 raise StudyError(f'{path}: [schedule] prior: must be "last"{near}, and then [model] names no prior.')
             start, _, ending = outputs.model.rpartition(".")
-            shape = re.sub("[0-9]", "[0-9]", period_of(schedule.every, datetime.now(UTC)))
             names = [file.name.split(".")[-2] for file in path.parent.glob(f"{start}.{shape}.{ending}")]
             earlier = [name for name in names if name < release]
             model |= {"prior": f"{start}.{max(earlier)}.{ending}"} if earlier else {}
