@@ -38,6 +38,8 @@ def test_a_batch_speaks_for_its_ledger():
     ledger = Ledger(limit=1.0)
     batch = Batch(ledger, (events_of_charge(ledger, 0.25, None),))
     assert (batch.identity, batch.limit, batch.max_rows_per_person) == (ledger.identity, PureDP(1.0), 1)
+    assert str(batch) == repr(batch)
+    assert not hasattr(batch, "_repr_html_")
     batch.charge(0.25)
     with pytest.raises(BudgetExceeded, match="no release left"):
         batch.charge(0.25)

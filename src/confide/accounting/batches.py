@@ -13,14 +13,14 @@ from typing import Any, NoReturn, Self
 
 from confide.accounting.filters import CURRENCIES, Amount, Filter, cost, costs_of, filter_for, least_rows, listed, refusal
 from confide.accounting.records import DETAILS, Entry, Header, canonical, checked_purpose, now
-from confide.blocks import Block, Shown, heading, table
+from confide.blocks import Block, heading, table
 from confide.errors import BudgetExceeded, LedgerError
 from confide.known_words import suggest_keywords_of
 from confide.privacy.budgets import Budget, Neighbours, with_amount
 from confide.privacy.events import Event, as_events
 
 
-class Shared(Shown):
+class Shared:
     """What a charge must agree with: a ledger, or a batch of one.
 
     Copies, deep copies and scikit-learn's clones of it are the object itself, so that no wrapper can spend twice.
@@ -32,7 +32,7 @@ class Shared(Shown):
         self._of_thread = threading.local()
 
     def blocks(self: Any) -> Iterator[Block]:
-        """Limit, sum and rest, and a table of the charges, with the columns in which they differ or have a value."""
+        """Of a ledger: limit, sum and rest, and its charges, with the columns in which they differ or have a value."""
         totals = {"limit": self.limit, "spent": self.spent(), "remaining": self.remaining()}
         yield heading("Budget")
         cells = [(title, *map(_cell, budget.amounts.values())) for title, budget in totals.items()]

@@ -39,6 +39,7 @@ from confide.accounting.records import (
     now,
     text_of_charge,
 )
+from confide.blocks import Shown
 from confide.errors import LedgerError, ParameterError, checked_flag, checked_list, is_text
 from confide.parameters import checked_choice
 from confide.privacy.budgets import ApproxDP, Budget, Neighbours, as_budget, with_amount
@@ -48,7 +49,7 @@ __all__ = ["Batch", "Ledger"]
 Records: TypeAlias = RecordsInMemory | RecordsInFile | RecordsInDatabase
 
 
-class Ledger(Shared):
+class Ledger(Shared, Shown):
     """A budget shared by all releases from the same rows. Charge first, then read; there is no refund.
 
     A charge is durable when `charge` returns, and stays after a crash. Copies, clones and deep copies are the ledger

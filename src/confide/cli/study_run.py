@@ -247,11 +247,11 @@ class StudyRun:
         """
         from confide.accounting.ledger import Ledger
 
-        study, ledger = self.study, Ledger(self.study.ledger_place)
-        if study.schedule is None or study.schedule.budget_per_year is None:
+        study, most = self.study, getattr(self.study.schedule, "budget_per_year", None)
+        if most is None:
             return
-        most, caps = study.schedule.budget_per_year, ledger.sublimits()
-        own = [(each.limit, each.per_year) for each in caps.itertuples() if each.purpose == study.purpose]
+        ledger = Ledger(study.ledger_place)
+        own = [(one.limit, one.per_year) for one in ledger.sublimits().itertuples() if one.purpose == study.purpose]
         if own and own != [(most, True)]:
             raise StudyError(
                 f"{study.path}: [schedule] budget_per_year: the ledger has another sub-limit for this study, of "
