@@ -66,7 +66,6 @@ GROUPS = {
             "RocDisplay",
             "CalibrationDisplay",
             "LedgerDisplay",
-            "ComparisonDisplay",
         ],
     ),
     "planning": ("Planning", ["planning"]),

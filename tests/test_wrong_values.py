@@ -176,10 +176,6 @@ CALLS = {
         lambda **a: confide.CoefficientsDisplay.from_estimator(**{"estimator": released()["model"]} | a),
         {"estimator": None, "ax": None, "units": None, "level": 0.9, "label": None, "most": 3},
     ),
-    "ComparisonDisplay": (
-        lambda **a: confide.ComparisonDisplay.from_estimators({"a": released()["model"], "b": released()["model"]}, **a),
-        {"kind": "auto", "columns": "age", "units": None, "level": 0.9, "label": None, "most": 3, "ax": None},
-    ),
     "PrivacyAccuracyDisplay": (
         lambda **a: confide.PrivacyAccuracyDisplay.from_estimator(**{"error": 0.2, "n_rows": 0} | a),
         {"estimator": ONE, "budgets": []},

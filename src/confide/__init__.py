@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from confide.accounting.ledger import Ledger as Ledger
     from confide.data.federated import FederatedRows as FederatedRows
     from confide.displays.coefficients import CoefficientsDisplay as CoefficientsDisplay
-    from confide.displays.coefficients import ComparisonDisplay as ComparisonDisplay
     from confide.displays.counts import CalibrationDisplay as CalibrationDisplay
     from confide.displays.counts import RocDisplay as RocDisplay
     from confide.displays.plans import LedgerDisplay as LedgerDisplay

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from confide import ParameterError
-from confide.effects.picture import Pen, draw_effects
+from confide.effects.picture import draw_effects
 from confide.estimators.released import effects_of
 from tests.effects.examples import model
 
@@ -17,7 +17,7 @@ pytest.importorskip("matplotlib").use("Agg")
 
 def drawn(share=0.0, names=None, ax=None):
     effects = [each for each in effects_of(model(share)).with_bands() if names is None or each.name in names]
-    return effects, *draw_effects([(Pen(), effects)], 'log-odds of "no" for $5', 0.95, ax)
+    return effects, *draw_effects(effects, 'log-odds of "no" for $5', 0.95, ax)
 
 
 def test_curves_stand_on_their_own_scale_with_their_knots_and_share_one_scale_of_effects():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from textwrap import fill
 from typing import Any, Self
 
@@ -210,33 +209,12 @@ _PLACE_OF_MISSING, _END_WITHOUT_MISSING = 1.22, 1.04
 """On the column's own scale, which goes from -1 to 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pen:
-    """How the effects of one model are drawn.
-
-    Attributes
-    ----------
-    colour, line : as Matplotlib names them
-    shift : how far points of levels stand beside their place, so that those of several models do not hide each other
-    has_outer_band : whether the band for all values of a column together is drawn
-    label : the name of the model in the legend, or None
-    """
-
-    colour: str = BLUE
-    line: str = "-"
-    shift: float = 0.0
-    has_outer_band: bool = True
-    label: str | None = None
-
-
-def draw_effects(
-    drawn: Sequence[tuple[Pen, Sequence[Effect]]], outcome: str, level: float, ax: Any = None
-) -> tuple[Any, list[Any]]:
-    """Draw effects of single columns of a model, or those of the same columns of several models, one over the other.
+def draw_effects(effects: Sequence[Effect], outcome: str, level: float, ax: Any = None) -> tuple[Any, list[Any]]:
+    """Draw effects of single columns of a model.
 
     Parameters
     ----------
-    drawn : for each model how its effects are drawn, and its effects, at least one
+    effects : at least one
     outcome : what a larger score stands for
     level : of the bands
     ax : Matplotlib axes whose place is divided among the effects, or None for a new figure
@@ -250,21 +228,17 @@ def draw_effects(
     ParameterError
         If Matplotlib is not installed, or several effects are to be drawn on axes that are no part of a grid.
     """
-    first, everything = drawn[0], [effect for _, effects in drawn for effect in effects]
-    figure, axes = _grid(len(first[1]), ax)
-    limits = effect_limits(everything)
-    for pen, effects in drawn:
-        for one, effect in zip(axes, effects, strict=True):
-            (_draw_curve if effect.is_curve else _draw_levels)(one, effect, limits, pen)
-            tidied(one)
-    both = ", for sampling and noise: inner for each value, outer for all values of a column"
-    bands = f"\nbands at {level:g}{both if first[0].has_outer_band else ' for each value, for sampling and noise'}"
-    noise = f"\n{NOISE_IN_PICTURE}" * any(effect.values[0].noise for effect in everything)
-    for one, effect in zip(axes, first[1], strict=True):
+    figure, axes = _grid(len(effects), ax)
+    limits = effect_limits(effects)
+    bands = f"\nbands at {level:g}, for sampling and noise: inner for each value, outer for all values of a column"
+    noise = f"\n{NOISE_IN_PICTURE}" * any(effect.values[0].noise for effect in effects)
+    for one, effect in zip(axes, effects, strict=True):
+        (_draw_curve if effect.is_curve else _draw_levels)(one, effect, limits)
+        tidied(one)
         label = plain(f"effect on {outcome}") if len(axes) == 1 else "effect"
         (one.set_ylabel if effect.is_curve else one.set_xlabel)(label, fontsize="small")
     if ax is None:
-        bands = bands if any(effect.has_band for effect in everything) else ""
+        bands = bands if any(effect.has_band for effect in effects) else ""
         figure.suptitle(broken(f"Effects on {outcome}{bands}{noise}", 12.0 * figure.get_figwidth()), fontsize="medium")
     return figure, axes
 
@@ -287,7 +261,7 @@ def _grid(n: int, ax: Any) -> tuple[Any, list[Any]]:
     return figure, [figure.add_subplot(grid[divmod(place, n_columns)]) for place in range(n)]
 
 
-def _draw_curve(ax: Any, effect: Effect, limits: tuple[float, float], pen: Pen) -> None:
+def _draw_curve(ax: Any, effect: Effect, limits: tuple[float, float]) -> None:
     points = effect.points[0]
     assert points.column.is_number  # noqa: S101  # a curve is that of a number
     column, numbers = points.column, list(points.numbers)
@@ -303,34 +277,33 @@ def _draw_curve(ax: Any, effect: Effect, limits: tuple[float, float], pen: Pen) 
     for reach, alpha in zip(zip(*(value.noise for value in effect.curve), strict=True), GREYS, strict=False):
         ax.fill_between(numbers, [-size for size in reach], reach, color="0.5", alpha=alpha, linewidth=0.0)
     if effect.has_band:
-        for low, high, alpha in (("joint_low", "joint_high", 0.2), ("low", "high", 0.3))[1 - pen.has_outer_band :]:
+        for low, high, alpha in (("joint_low", "joint_high", 0.2), ("low", "high", 0.3)):
             ends = ([getattr(value, end) for value in effect.curve] for end in (low, high))
-            ax.fill_between(numbers, *ends, color=pen.colour, alpha=alpha, linewidth=0.0)
+            ax.fill_between(numbers, *ends, color=BLUE, alpha=alpha, linewidth=0.0)
     ax.axhline(0.0, color="0.5", linewidth=0.8)
-    effects = [value.effect for value in effect.curve]
-    ax.plot(numbers, effects, color=pen.colour, linewidth=2.0, linestyle=pen.line, label=pen.label)
+    ax.plot(numbers, [value.effect for value in effect.curve], color=BLUE, linewidth=2.0)
     for atom, value in effect.atoms:
-        _draw_point(ax, value, atom, pen, True, effect.has_band)
+        _draw_point(ax, value, atom, True, effect.has_band)
     absent = [value for value in effect.levels if value.value == MISSING]
     end = _number_at(points, _PLACE_OF_MISSING)
     ticks = {tick: tick_text(points, tick) for tick in ticks_of(points)}
     if absent:
-        _draw_point(ax, absent[0], end + pen.shift * 0.1 * (column.high - column.low), pen, True, effect.has_band)
+        _draw_point(ax, absent[0], end, True, effect.has_band)
         ticks = {tick: text for tick, text in ticks.items() if tick < _number_at(points, 0.8)} | {end: "missing"}
     ax.set_xticks(list(ticks), list(ticks.values()))
     ax.set_xticks(numbers[1:-1], minor=True)  # the knots
-    ax.tick_params(axis="x", which="minor", length=7, width=0.8, direction="in", color=pen.colour)
+    ax.tick_params(axis="x", which="minor", length=7, width=0.8, direction="in", color=BLUE)
     ax.tick_params(labelsize="small")
     ax.set_xlim(_number_at(points, -1.04), _number_at(points, _PLACE_OF_MISSING + 0.12 if absent else _END_WITHOUT_MISSING))
     ax.set_ylim(*limits)
     ax.set_title(plain(effect.title), fontsize="medium")
 
 
-def _draw_levels(ax: Any, effect: Effect, limits: tuple[float, float], pen: Pen) -> None:
+def _draw_levels(ax: Any, effect: Effect, limits: tuple[float, float]) -> None:
     shown = shown_levels(effect, _MOST_LEVELS)
     ax.axvline(0.0, color="0.5", linewidth=0.8)
     for place, value in enumerate(shown):
-        _draw_point(ax, value, place + pen.shift, pen, False, effect.has_band, pen.label if place == 0 else None)
+        _draw_point(ax, value, place, False, effect.has_band)
     ax.set_yticks(range(len(shown)), [shortened(str(value.value), _LONGEST_NAME) for value in shown])
     ax.tick_params(labelsize="small")
     ax.set_ylim(len(shown) - 0.5, -0.5)
@@ -339,9 +312,7 @@ def _draw_levels(ax: Any, effect: Effect, limits: tuple[float, float], pen: Pen)
     ax.set_title(plain(f"{effect.title}{few}"), fontsize="medium")
 
 
-def _draw_point(
-    ax: Any, value: Any, place: float, pen: Pen, upright: bool, has_band: bool, label: str | None = None
-) -> None:
+def _draw_point(ax: Any, value: Any, place: float, upright: bool, has_band: bool) -> None:
     def both(effects: list[float]) -> tuple[list[float], list[float]]:
         places = [place] * len(effects)
         return (places, effects) if upright else (effects, places)
@@ -349,11 +320,10 @@ def _draw_point(
     for size, alpha in zip(() if upright else value.noise, GREYS, strict=False):
         ax.plot(*both([-size, size]), color="0.5", alpha=alpha, linewidth=10.0, solid_capstyle="butt")
     if has_band:
-        wide = {"color": pen.colour, "linewidth": 5.0, "solid_capstyle": "butt"}
-        if pen.has_outer_band:
-            ax.plot(*both([value.joint_low, value.joint_high]), alpha=0.3, **wide)
+        wide = {"color": BLUE, "linewidth": 5.0, "solid_capstyle": "butt"}
+        ax.plot(*both([value.joint_low, value.joint_high]), alpha=0.3, **wide)
         ax.plot(*both([value.low, value.high]), alpha=0.5, **wide)
-    ax.plot(*both([value.effect]), color=pen.colour, marker="o", markersize=5.0, linestyle="", label=label)
+    ax.plot(*both([value.effect]), color=BLUE, marker="o", markersize=5.0, linestyle="")
 
 
 def _number_at(points: Points, place: float) -> float:

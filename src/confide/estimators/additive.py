@@ -13,7 +13,7 @@ import numpy as np
 from confide.array_types import Array, as_array
 from confide.effects.effects import Contrast, Effect
 from confide.effects.monotone import checked_monotone
-from confide.effects.picture import Display, Pen, draw_effects
+from confide.effects.picture import Display, draw_effects
 from confide.erm.losses import LogisticHinge, LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.errors import ParameterError, SchemaError, checked_count, is_list, is_text, is_whole
@@ -145,7 +145,7 @@ class EffectsDisplay(Display):
         return cls((by_name[name] for name in wanted), outcome=outcome, level=level).plot(ax=ax)
 
     def _drawn(self, ax: Any) -> list[Any]:
-        return draw_effects([(Pen(), self.effects)], self.outcome, self.level, ax)[1]
+        return draw_effects(self.effects, self.outcome, self.level, ax)[1]
 
 
 # Effects of columns, as attributes and methods of a fitted model whose rows a schema describes.
