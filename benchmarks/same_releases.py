@@ -553,11 +553,11 @@ def regressors() -> Table:
 
 
 def other_releases() -> Table:
-    """Searches, intervals from parts, evaluations, transformers and what a ledger counts."""
+    """Searches, evaluations, transformers and what a ledger counts."""
     import confide
 
     arrays, frame = made_up_arrays(), of_frame(made_up_frame())
-    two, three, numbers, counts = (arrays[name] for name in ("float64", "three classes", "targets", "counts"))
+    two, three, numbers = (arrays[name] for name in ("float64", "three classes", "targets"))
     approximate, grid = confide.ApproxDP(2.0, 1e-6), {"alpha": [0.001, 0.1, 1.0]}
 
     def logistic(**more: Any) -> Callable[[], Any]:
@@ -581,19 +581,6 @@ def other_releases() -> Table:
     table["search, kernels"] = search(
         lambda: confide.KernelSVC(n_features=16), two, param_grid={"length_scale": [0.5, 2.0]}, budget=approximate
     )
-    parts: dict[str, tuple[Callable[[], Any], Rows | Callable[[Path], Rows]]] = {
-        "logistic": (logistic(budget=4.0), two),
-        "three classes": (logistic(budget=4.0, alpha=0.01), three),
-        "LinearSVC": (lambda: confide.LinearSVC(approximate), two),
-        "Ridge": (lambda: confide.Ridge(4.0, target_bound=3.0), numbers),
-        "Ridge by sums": (lambda: confide.Ridge(4.0, target_bound=3.0, mechanism="sufficient-statistics"), numbers),
-        "PoissonRegressor": (lambda: confide.PoissonRegressor(4.0, target_bound=6.0), counts),
-        "a schema": (logistic(budget=4.0, schema=schema_of()), frame),
-        "no privacy": (logistic(budget=float("inf")), two),
-        "Parquet": (logistic(budget=4.0, schema=schema_of()), opened("parquet", schema_of())),
-        "NumPy files": (logistic(budget=float("inf")), opened_arrays(two)),
-    }
-    table |= {f"parts, {name}": from_parts(make, rows) for name, (make, rows) in parts.items()}
     return table | {
         "evaluate": evaluated(logistic(), two, budget=0.5),
         "evaluate, Gaussian": evaluated(logistic(), two, budget=approximate, n_bins=8),
@@ -636,21 +623,6 @@ def other_releases() -> Table:
             confide.LogisticRegression, frame, 1.0, schema=schema_of(person="person"), ledger=confide.Ledger(limit=9.0)
         ),
     }
-
-
-def from_parts(make: Callable[[], Any], rows: Rows | Callable[[Path], Rows]) -> Fit:
-    """Intervals from fits on parts of the rows."""
-
-    def run(folder: Path) -> Facts:
-        given = rows(folder) if callable(rows) else rows
-        found = importlib.import_module("confide").intervals_from_parts(make(), given.X, given.y, random_state=SEED)
-        names = ("names", "of_parts", "alpha", "estimates", "total_error")
-        numbers = {name: getattr(found, name) for name in names}
-        numbers |= {"conf_int": found.conf_int(), "p_values": found.p_values()}
-        numbers["guarantee"] = without_sentences(found.guarantee.to_dict())
-        return Facts(numbers, {"text": str(found), "statement": found.guarantee.statement()})
-
-    return run
 
 
 def evaluated(make: Callable[[], Any], rows: Rows, there: Callable[[Path], Rows] | None = None, **parameters: Any) -> Fit:
@@ -943,7 +915,6 @@ def refusals() -> Table:
         "text as targets in a file": fit(ridge, opened("csv", schema_of(None), target="ill"), 1.0, target_bound=1.0),
         "a damaged model": damaged,
         "a search without privacy": search(logistic, two, param_grid={"alpha": [0.1, 1.0]}, budget=float("inf")),
-        "parts with intervals": from_parts(lambda: logistic(4.0, inference_share=0.3), two),
     }
     return {REFUSED + name: its_fit for name, its_fit in table.items()}
 

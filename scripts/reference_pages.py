@@ -36,7 +36,6 @@ GROUPS = {
             "describe",
             "evaluate",
             "family",
-            "intervals_from_parts",
             "load",
             "private_bounds",
             "progress",

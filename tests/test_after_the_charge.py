@@ -103,7 +103,6 @@ HOLDING = {
         "PrivateSearchCV._hold",
         "_checked_together",
     },
-    "confide.estimators.parts": {"intervals_from_parts", "_coefficients"},
     "confide.estimators.evaluation": {
         "evaluate",
         "_released",
@@ -364,10 +363,6 @@ def entries(folder):
             score_share=0.1,
             ledger=ledger,
         ).fit(X, np.abs(X[:, 0])),
-        "parts": lambda ledger: confide.intervals_from_parts(confide.LogisticRegression(RICH), X, LABELS, ledger=ledger),
-        "parts of a regression": lambda ledger: confide.intervals_from_parts(
-            confide.Ridge(RICH, **NUMBERS), X, X[:, 0], ledger=ledger
-        ),
         "evaluation": lambda ledger: confide.evaluate(public, X, LABELS, budget=1.0, ledger=ledger),
         "evaluation by a schema": lambda ledger: confide.evaluate(described, FRAME, LABELS, budget=1.0, ledger=ledger),
         "evaluation of groups": lambda ledger: confide.evaluate(
@@ -434,7 +429,6 @@ def test_what_only_claims_to_be_an_array_is_read_once(what):
     assert ledger.spent().epsilon == 1.0
     others = [
         lambda X, y: confide.PrivateSearchCV(confide.LogisticRegression(), {"alpha": [1.0, 2.0]}, budget=1.0).fit(X, y),
-        lambda X, y: confide.intervals_from_parts(confide.LogisticRegression(1.0), X, y),
         lambda X, y: confide.evaluate(expected, X, y, budget=1.0),
         lambda X, y: confide.Ridge(1.0, target_bound=1.0).fit(X, y),
     ]

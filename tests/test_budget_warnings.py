@@ -92,14 +92,12 @@ def test_a_filter_stops_the_fit_before_its_charge_or_silences_it(rows, name):
     assert any("is above 10" in sentence for sentence in model.guarantee_.assumptions)
 
 
-def test_a_search_and_intervals_from_parts_warn_once_of_the_whole_budget(rows):
-    """Not of the parts of it that their fits take, and before the charge."""
+def test_a_search_warns_once_of_the_whole_budget(rows):
+    """Not of the parts of it that its fits take, and before the charge."""
     X, y = rows
     search = confide.PrivateSearchCV(LogisticRegression(classes=[0, 1]), {"alpha": [0.1, 1.0]}, budget=20.0)
     expected = list(cautions(PureDP(20.0), 2000, 2000))
     assert given_by(lambda: search.fit(X, y)) == expected
-    ridge = Ridge(20.0, target_bound=1.0)
-    assert given_by(lambda: confide.intervals_from_parts(ridge, X, y, n_parts=5)) == expected
 
 
 def test_labels_that_are_learned_from_y_are_warned_of_without_naming_one(rows):

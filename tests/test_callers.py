@@ -104,7 +104,6 @@ def test_clones_for_other_processes_are_told_here():
         lambda m: OneVsRestClassifier(m).fit(X, Y),
         lambda m: SelectFromModel(m).fit(X, Y),
         lambda m: clone(VotingClassifier([("a", m), ("b", m)])),
-        lambda m: confide.intervals_from_parts(m.set_params(alpha=1.0), X, Y, n_parts=5),
         lambda m: VotingClassifier([("a", confide.PrivateSearchCV(m, {"alpha": [0.1, 1.0]}))]).fit(X, Y),
         lambda m: [VotingClassifier([("a", m), ("b", m)]).fit(X, Y) for m in [m.set_params(budget=math.inf)]],
     ],
@@ -131,8 +130,6 @@ def test_a_loop_tells_once_unless_a_ledger_counts():
     fitted = model().fit(X, Y)
     ((message, _),) = told(lambda: [confide.evaluate(fitted, X, Y, budget=4.0) for _ in range(3)])
     assert "asks for evaluate again" in message
-    ((message, _),) = told(lambda: [confide.intervals_from_parts(model(), X, Y, n_parts=5) for _ in range(2)])
-    assert "asks for intervals_from_parts again" in message
 
 
 def learned(made, target=Y, rows=X):

@@ -24,7 +24,7 @@ PLUMBING = {
 """Methods by which rooms of the package talk to each other. Their protocols describe them."""
 USING_ROWS = {"LogisticRegression", "LinearSVC", "KernelSVC", "ERMClassifier", "AdditiveClassifier"} | {
     *("AdditiveRegressor", "Ridge", "HuberRegressor", "PoissonRegressor", "ERMRegressor", "PrivateSearchCV"),
-    *("describe", "evaluate", "intervals_from_parts", "private_bounds"),
+    *("describe", "evaluate", "private_bounds"),
 }
 """Names that release something about rows."""
 WITHOUT_ROWS = {

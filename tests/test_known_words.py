@@ -24,7 +24,6 @@ from confide import (
 )
 from confide.accounting.batches import Batch
 from confide.effects.effects import Effects
-from confide.estimators.parts import PartIntervals
 from confide.estimators.private_bounds import PrivateBounds
 from confide.evaluations.class_rates import ClassEvaluation
 from confide.evaluations.model_comparison import ModelComparison
@@ -61,7 +60,7 @@ def test_unknown_names_and_words_are_followed_by_what_was_meant():
 
 _PUBLIC = [getattr(place, name) for place in (confide, planning, audit) for name in place.__all__]
 _RESULTS = [
-    *(Batch, PartIntervals, PrivateBounds),
+    *(Batch, PrivateBounds),
     *(Effects, ClassEvaluation, NumberEvaluation, ModelComparison, CoefficientTable),
     *(Uncertainty, JointUncertainty, Family, *Evaluation.__subclasses__()),
 ]

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from confide.estimators.loading import load as load
     from confide.estimators.logistic import LogisticRegression as LogisticRegression
     from confide.estimators.parties import take_part as take_part
-    from confide.estimators.parts import intervals_from_parts as intervals_from_parts
     from confide.estimators.private_bounds import private_bounds as private_bounds
     from confide.estimators.regression import HuberRegressor as HuberRegressor
     from confide.estimators.regression import PoissonRegressor as PoissonRegressor

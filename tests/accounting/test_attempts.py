@@ -133,11 +133,6 @@ def searched(ledger, **other):
     return search.fit(table(), table()["ill"])
 
 
-def of_parts(ledger, **other):
-    estimator = LogisticRegression(0.5, alpha=0.1, schema=SCHEMA)
-    return confide.intervals_from_parts(estimator, table(), table()["ill"], **{"n_parts": 5, "ledger": ledger, **other})
-
-
 def with_atoms(ledger, **other):
     """A fit that finds atoms before its weights, under the same charge."""
     rng, places = np.random.default_rng(0), [str(place) for place in range(90)]
@@ -157,7 +152,6 @@ OTHERS = [
     (described, {"columns": ["sex", "age"]}),
     (bounded, {"quantiles": (0.05, 0.9)}),
     (searched, {"method": "exponential"}),
-    (of_parts, {"n_parts": 6}),
 ]
 
 

@@ -94,12 +94,6 @@ def searched(method):
     return release
 
 
-def parts(X, y):
-    """Releases coefficients from five parts."""
-    estimator = confide.LogisticRegression(EPSILON, classes=[0, 1], alpha=0.1)
-    return confide.intervals_from_parts(estimator, X, y, n_parts=5).of_parts.ravel()
-
-
 def on_disk(release, folder):
     """The same from a file of the sorted table."""
     number = iter(range(10**9))
@@ -170,13 +164,11 @@ def entries(folder):
         **{name: (fit(model), target) for name, model in regressors.items()},
         "counts": (fit(confide.PoissonRegressor(EPSILON, target_bound=1.0)), turned),
         **{f"search, {method}": (searched(method), numeric) for method in ("permute-and-flip", "exponential", "repeated")},
-        "parts": (parts, numeric),
         "evaluation": (evaluated(), turned),
         "a fit on a file": (on_disk(fit(confide.LogisticRegression(EPSILON)), folder), turned),
         "a fit on partitions": (on_partitions, turned),
         "an evaluation on a file": (on_disk(evaluated_file(), folder), turned),
         "a search on a file": (on_disk(searched_file, folder), numeric),
-        "parts of a file": (on_disk(parts_file, folder), numeric),
         "persons": (of_visits(confide.LogisticRegression(EPSILON, schema=VISITS)), people),
         "persons of a file": (visits_on_disk(folder), people),
         "persons evaluated": (evaluated_visits(), people),
@@ -196,11 +188,6 @@ def searched_file(rows, _):
         confide.LogisticRegression(), {"alpha": [0.01, 0.02]}, budget=EPSILON, method="permute-and-flip", score_share=0.3
     ).fit(rows)
     return np.append(weights(search.best_estimator_), search.best_score_)
-
-
-def parts_file(rows, _):
-    """Releases coefficients from five parts of a file."""
-    return confide.intervals_from_parts(confide.LogisticRegression(EPSILON, alpha=0.1), rows, n_parts=5).of_parts.ravel()
 
 
 NAMES = tuple(entries(None))
@@ -226,9 +213,9 @@ def test_an_order_that_changes_shows_no_more_than_a_row(name, tmp_path):
     assert right_guesses(release, tables, FEW) <= MOST_RIGHT < lower_bound(FEW - 1, FEW)
 
 
-@pytest.mark.parametrize("name", ["search, permute-and-flip", "parts", "parts of a file", "persons", "persons of a file"])
+@pytest.mark.parametrize("name", ["search, permute-and-flip", "persons", "persons of a file"])
 def test_the_attack_sees_positions_that_decide(name, tmp_path, monkeypatch):
-    """Power: where parts and rows of persons go by positions and a public seed, nearly all guesses are right."""
+    """Power: where parts of a search and rows of persons go by positions and a public seed, nearly all guesses are right."""
     by_words = np.argsort(np.frombuffer(Entropy.seeded(0).read(8 * N_ROWS), dtype="<u8"), kind="stable")
     monkeypatch.setattr(Entropy, "permutation", lambda self, n: by_words[:n])
     drawn = RowsPerPerson.drawn

@@ -66,7 +66,6 @@ NOT_BY_A_COMMAND = {
     "effects/picture.py": "no command draws with Matplotlib",
     "erm/coded_rows.py": "made by the library",
     "erm/group_bounds.py": "a command takes a number as the bound on rows",
-    "estimators/parts.py": "no command fits parts",
     "estimators/transformers.py": "no command has transformers",
     "planning/kernels.py": "no command plans the features of a kernel by the statements of a paper",
     "planning/bounds.py": "no command bounds the risk of kernels",

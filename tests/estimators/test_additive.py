@@ -124,12 +124,6 @@ def test_a_private_search_may_choose_the_knots():
     assert search.plan(20_000, 3).plans[1].problem.n_features == search.best_estimator_.coef_.shape[1] == 15
 
 
-def test_intervals_from_parts_of_an_additive_model():
-    """All parts have the knots of the whole."""
-    model = AdditiveClassifier(8.0, schema=Schema(columns={f"x{i}": {"low": -1, "high": 1} for i in range(3)}))
-    assert confide.intervals_from_parts(model, X, Y, n_parts=5).conf_int().shape[1] == 2
-
-
 def test_edges_of_bins_are_where_the_probability_is():
     """`evaluate` sorts rows into bins of probability by their scores: the scores of a probability give it back."""
     model = AdditiveClassifier(math.inf, bounds=(-1, 1), interactions=()).fit(X, Y)

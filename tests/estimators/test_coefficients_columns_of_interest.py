@@ -139,14 +139,12 @@ def test_what_has_no_meaning_beside_interest_is_refused():
         without.summary()
 
 
-def test_a_search_and_parts_refuse_interest():
-    """Intervals are not valid after a choice, and parts have intervals of their own."""
+def test_a_search_refuses_interest():
+    """Intervals are not valid after a choice."""
     frame = patients(2_000)
     model = confide.LogisticRegression(1.0, schema=SCHEMA, interest=["treatment"])
     with pytest.raises(ParameterError, match="interest"):
         confide.PrivateSearchCV(model, {"alpha": [0.1, 1.0]}, budget=1.0).fit(frame, frame["ill"])
-    with pytest.raises(ParameterError, match="interest"):
-        confide.intervals_from_parts(model, frame, frame["ill"], n_parts=4)
 
 
 def loans(n=20_000):

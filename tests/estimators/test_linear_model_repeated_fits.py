@@ -137,7 +137,6 @@ def test_no_sum_is_named_where_public_parameters_do_not_tell_it(rows, ask):
         lambda X, y: clone(model()),
         lambda X, y: FixedThresholdClassifier(model()).fit(X, y),
         lambda X, y: PrivateSearchCV(model(), ALPHAS, method="permute-and-flip").fit(X, y),
-        lambda X, y: confide.intervals_from_parts(model(alpha=1.0), X, y),
         lambda X, y: GridSearchCV(model(math.inf), ALPHAS, cv=2).fit(X, y),
     ],
 )

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse
 
 import confide
-from confide import ConfideError, Ledger, LogisticRegression, PrivateSearchCV, Ridge, Schema, evaluate, intervals_from_parts
+from confide import ConfideError, Ledger, LogisticRegression, PrivateSearchCV, Schema, evaluate
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.5, 0.5, size=(400, 2))
@@ -87,7 +87,7 @@ def outcome(use):
 
 
 def of_all_classifying(rows, labels, model, **facts):
-    """Of a fit, a search and parts, in this order."""
+    """Of a fit and a search, in this order."""
 
     def search(ledger):
         PrivateSearchCV(model, {"alpha": [0.1, 1.0]}, budget=1.0, method="permute-and-flip", ledger=ledger).fit(
@@ -98,18 +98,17 @@ def of_all_classifying(rows, labels, model, **facts):
     return [
         outcome(lambda ledger: fit.set_params(ledger=ledger).fit(rows, labels, **facts)),
         outcome(search),
-        outcome(lambda ledger: intervals_from_parts(model, rows, labels, ledger=ledger, **facts)),
     ]
 
 
 @pytest.mark.filterwarnings("ignore:A column-vector y")
 @pytest.mark.parametrize("name", NUMERIC)
 def test_numeric_rows_are_taken_or_refused_alike(name):
-    """By a fit, a search and parts; and by an evaluation of a model of the same columns."""
+    """By a fit and a search; and by an evaluation of a model of the same columns."""
     rows, labels = NUMERIC[name]
     declared = ["0", "1"] if name == "labels of text" else [0, 1]
     fit, *others = of_all_classifying(rows, labels, LogisticRegression(classes=declared))
-    assert others == [fit, fit]
+    assert others == [fit]
     named = hasattr(rows, "columns") and name != "names that are numbers"
     train = pd.DataFrame(X, columns=list(rows.columns)) if named else X
     labels_of_training = np.array(declared)[Y]
@@ -122,7 +121,7 @@ def test_raw_rows_are_taken_or_refused_alike(name):
     """By all; an evaluation takes rows that leave a column unused, as it may be of a few rows."""
     rows, labels = RAW[name]
     fit, *others = of_all_classifying(rows, labels, LogisticRegression(schema=SCHEMA))
-    assert others == [fit, fit]
+    assert others == [fit]
     model = LogisticRegression(math.inf, schema=SCHEMA).fit(FRAME, Y)
     found = outcome(lambda ledger: evaluate(model, rows, labels, budget=1.0, ledger=ledger))
     assert found == (None if name == "an unused column" else fit)
@@ -130,16 +129,6 @@ def test_raw_rows_are_taken_or_refused_alike(name):
 
 @pytest.mark.parametrize("name", WEIGHTS)
 def test_weights_are_taken_or_refused_alike(name):
-    """By a fit, a search and parts."""
+    """By a fit and a search."""
     fit, *others = of_all_classifying(X, Y, LogisticRegression(classes=[0, 1]), sample_weight=WEIGHTS[name])
-    assert others == [fit, fit]
-
-
-@pytest.mark.filterwarnings("ignore:A column-vector y")
-@pytest.mark.parametrize("name", [name for name in NUMERIC if name != "labels of text" and "sparse" not in name])
-def test_regressions_and_their_parts_take_the_same_rows(name):
-    """Intervals from parts of a regression refuse what its fit refuses."""
-    rows, targets = NUMERIC[name]
-    model = Ridge(1.0, target_bound=1.0)
-    fit = outcome(lambda ledger: Ridge(1.0, target_bound=1.0, ledger=ledger).fit(rows, targets))
-    assert outcome(lambda ledger: intervals_from_parts(model, rows, targets, ledger=ledger)) == fit
+    assert others == [fit]

@@ -188,7 +188,7 @@ def test_every_regressor_counts_rows_by_the_column(kind):
     np.testing.assert_array_equal(named.coef_, beside.coef_)
 
 
-def test_searches_parts_and_refits_count_rows_by_the_column():
+def test_searches_and_refits_count_rows_by_the_column():
     """What fits several times does so with the weights each time."""
     frame = people(1500)
     capped = np.minimum(frame["design weight"], 20.0)
@@ -197,10 +197,9 @@ def test_searches_parts_and_refits_count_rows_by_the_column():
         asked = {} if weights is None else {"sample_weight": weights}
         plain = confide.LogisticRegression(8.0, schema=schema, **parameters)
         search = confide.PrivateSearchCV(plain, {"alpha": [0.01, 0.1]}, budget=8.0, random_state=1)
-        parts = confide.intervals_from_parts(plain, frame, frame["ill"], n_parts=5, random_state=1, **asked)
         again = confide.LogisticRegression(8.0, schema=schema, random_state=1, **parameters)
         again = again.fit(frame, frame["ill"], **asked).refit(frame, frame["ill"], **asked)
-        return search.fit(frame, frame["ill"], **asked).best_estimator_.coef_, parts.estimates, again.coef_
+        return search.fit(frame, frame["ill"], **asked).best_estimator_.coef_, again.coef_
 
     beside = models_of(SCHEMA, capped, max_sample_weight=20.0)
     for one, other in zip(models_of(WEIGHTED, None), beside, strict=True):

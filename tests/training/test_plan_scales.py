@@ -205,10 +205,3 @@ def test_a_search_scores_rows_by_the_features_of_their_weights(method, candidate
     )
     search.fit(frame, frame["t"])
     assert abs(search.best_score_ - search.best_estimator_.score(frame, frame["t"])) < 0.08
-
-
-def test_fits_on_parts_have_the_same_features():
-    """Else their coefficients could not be averaged."""
-    frame = table()
-    found = confide.intervals_from_parts(LinearSVC(BUDGET, schema=CLASSES), frame, frame["t"], n_parts=5)
-    assert not any("scales" in sentence for sentence in found.guarantee.assumptions)

@@ -438,8 +438,6 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, PenaltyParameter, 
     loss: str = "auto"
     intercept_scaling: float = 1.0
 
-    _loss_in_parts = "logistic_hinge"
-
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
         name = checked_choice("loss", self.loss, ("auto", "logistic", "logistic_hinge"))
         hinge, score_loss = LogisticHinge(1.0 / MARGIN), ScoreLoss(LogisticLoss(), one_vs_rest=LogisticLoss(), softmax=True)

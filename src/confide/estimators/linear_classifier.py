@@ -36,8 +36,6 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
 
     _gives_positions = False
     """Whether `classes_` are the positions of the declared labels, as scikit-learn's ensembles want them."""
-    _loss_in_parts = "huber_hinge"
-    """The loss that takes the place of "auto" in fits to parts of the rows."""
 
     def plan(self, n_rows: int | None = None, n_features: int | None = None, *, n_classes: int | None = None) -> Plan:
         """Show everything that a fit would decide from public facts. Reads no data and charges nothing.

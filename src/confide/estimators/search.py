@@ -33,7 +33,6 @@ from confide.estimators.linear_model import (
 )
 from confide.estimators.logistic import LogisticRegression
 from confide.estimators.parameters import AdviceOnParameters, advice, estimator
-from confide.estimators.parts import refuse_in_parts
 from confide.estimators.transformers import RandomFourierFeatures, SchemaEncoder
 from confide.expected_noise import noise_on_a_weight, wasted
 from confide.features.encoder import Encoder
@@ -61,6 +60,7 @@ from confide.training.charge import (
     divided,
     keeps_released,
     mistakes,
+    refuse_in_parts,
     refuse_persons,
     refuse_undivided,
 )

@@ -81,10 +81,9 @@ class LinearSVC(IntervalsParameter, StraightLineParameters, PenaltyParameter, Li
         - "hinge": the hinge itself, up to the narrowest parabola with which double precision can certify a minimiser; the
           plan shows its width, 1/4096 to 1/32. The noise must be on the weights, so `mechanism` "auto" means "output".
         - "auto": "logistic_hinge" if the noise is large beside the rows, otherwise "huber_hinge". It is always "huber_hinge"
-          without privacy, for three or more classes, with noise on the weights, and in `intervals_from_parts`. If it is
-          "logistic_hinge", the noise is Gaussian, a schema is given and no intervals are asked for, then encoded rows are
-          also clipped to the norm of a typical row, which follows from the schema. All of this is decided from public facts,
-          and the plan shows it.
+          without privacy, for three or more classes, and with noise on the weights. If it is "logistic_hinge", the noise is
+          Gaussian, a schema is given and no intervals are asked for, then encoded rows are also clipped to the norm of a
+          typical row, which follows from the schema. All of this is decided from public facts, and the plan shows it.
     smoothing : float, default 0.5
         Half-width of the joint: at least 2^-12, or 2^-20 for "logistic_hinge"; not used by "hinge". A narrower joint is
         closer to the hinge. With objective perturbation it costs more of the budget, or needs a larger alpha. For

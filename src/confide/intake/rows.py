@@ -334,8 +334,8 @@ def open_rows(
     Returns
     -------
     OpenedRows or ArrayRows
-        For `fit` and `evaluate`, without y: ``model.fit(rows)``. `PrivateSearchCV`, `intervals_from_parts` and `evaluate`
-        need NumPy files, or other files opened without a client.
+        For `fit` and `evaluate`, without y: ``model.fit(rows)``. `PrivateSearchCV` and `evaluate` need NumPy files, or other
+        files opened without a client.
 
     Raises
     ------

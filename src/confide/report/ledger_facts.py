@@ -15,7 +15,7 @@ from confide.training.charge import VOID_MARK
 
 _RELATIVE = 1e-9
 """Amounts that differ by less are the same one, written and read again."""
-_NO_FITS = ("evaluate", "private bounds", "intervals_from_parts")
+_NO_FITS = ("evaluate", "private bounds")
 """What the library calls releases that are no models, where it names the purpose itself."""
 _FIT = re.compile(rf"(\w+)\.fit({re.escape(VOID_MARK)})?")
 """How the library names the release of a fit."""

@@ -473,6 +473,25 @@ def refuse_persons(schema: Schema | None, what: str) -> None:
         )
 
 
+def refuse_in_parts(model: Any, what: str, why: str) -> None:
+    """Refuse a model that cannot be fitted to parts of the rows, as one of several fits of one release.
+
+    Parameters
+    ----------
+    model : the unfitted model
+    what : what makes the release
+    why : why it has no other intervals
+    """
+    if model.ledger is not None or model.random_state is not None:
+        raise ParameterError(f"give ledger and random_state to {what}, not to the estimator: all fits are one release.")
+    if Neighbours.parse(model.neighbours) is not Neighbours.REPLACE_ONE:
+        private = "the number of rows is private under 'add-or-remove-one', and so would be the sizes of parts"
+        raise ParameterError(f"{what} cannot be: {private}. Give neighbours='replace-one', if it may be public.")
+    for name in ("inference_share", "intervals", "interest"):
+        if str(getattr(model, name, None)) not in ("None", "0.0", "0", "False", "[]", "()"):
+            raise ParameterError(f"intervals are not valid for {what}, because {why}: leave {name} at its default.")
+
+
 def mistakes(model: LinearModel, rows: CheckedRows) -> int:
     """The number of rows whose label the model predicts wrongly."""
     n_classes = len(rows.domain)
