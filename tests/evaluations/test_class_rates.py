@@ -35,9 +35,9 @@ def test_without_noise_rates_are_scikit_learns(model, exact):
         atol=1e-12,
     )
     for of_classes, macro, score in (
-        (exact.recall, exact.macro_recall, recall_score),
-        (exact.precision, exact.macro_precision, precision_score),
-        (exact.f1, exact.macro_f1, f1_score),
+        (exact.recall, exact.rates["macro recall"], recall_score),
+        (exact.precision, exact.rates["macro precision"], precision_score),
+        (exact.f1, exact.rates["macro F1"], f1_score),
     ):
         expected = score(y, predicted, average=None)
         assert [rate.value for rate in of_classes.values()] == pytest.approx(expected.tolist())
@@ -81,7 +81,7 @@ def test_text_json_and_frame_say_the_same(exact):
     document = json.loads(json.dumps(exact.to_dict(), allow_nan=False))
     assert document["rates"]["accuracy"]["value"] == exact.accuracy.value
     assert document["kind"] == "rates of classes"
-    assert exact.to_frame().loc[("all rows", "macro F1"), "value"] == exact.macro_f1.value
+    assert exact.to_frame().loc[("all rows", "macro F1"), "value"] == exact.rates["macro F1"].value
     text = str(exact)
     assert f"{exact.accuracy.value:.4f}" in text
     assert "recall of 2" in text

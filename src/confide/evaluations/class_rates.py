@@ -39,21 +39,6 @@ class ClassEvaluation(CalibratedEvaluation):
         return self.rates["accuracy"]
 
     @property
-    def macro_recall(self) -> Rate:
-        """The mean over classes of the share of their rows that are predicted right; also called balanced accuracy."""
-        return self.rates["macro recall"]
-
-    @property
-    def macro_precision(self) -> Rate:
-        """The mean over classes of the share of rows predicted so that are of the class."""
-        return self.rates["macro precision"]
-
-    @property
-    def macro_f1(self) -> Rate:
-        """The mean over classes of the harmonic mean of precision and recall."""
-        return self.rates["macro F1"]
-
-    @property
     def log_loss(self) -> Rate:
         """The mean of minus the logarithm of the probability of the true class, each clipped to at most `layout.clip`."""
         if self.layout.clip is None:
