@@ -50,3 +50,9 @@ def test_what_is_not_finite_is_no_number_in_a_file():
         None,
         ["a", 2],
     ]
+
+
+def test_a_rate_prints_as_a_reader_writes_it():
+    """The number and its interval, with as many digits as the interval has, or that the noise hides it."""
+    assert str(Rate(0.137921, 0.13239, 0.143622)) == "0.138 (0.132 to 0.144)"
+    assert str(Rate(None, None, None)) == "hidden by the noise"

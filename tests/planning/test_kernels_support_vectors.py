@@ -237,6 +237,8 @@ def test_other_kernels_count_the_ends_of_axes(kernel, width, diameter):
 def test_what_a_lower_bound_needs_is_said():
     """And nothing where it holds."""
     assert optimal_privacy(50, 1, 1.0, accuracy=1e-4).missing == ""
+    assert "at least" in str(optimal_privacy(50, 1, 1.0, accuracy=1e-4))
+    assert "no lower bound is proven" in str(optimal_privacy(50, 1, 1.0, accuracy=1.0))
     assert "accuracy below" in optimal_privacy(50, 1, 1.0, accuracy=1.0).missing
     assert "probability of failure" in optimal_privacy(50, 1, 1.0, accuracy=1e-4, failure=0.6).missing
     assert "more than C = 100 rows" in optimal_privacy_of_kernel(50, 1, 0.01, accuracy=1e-4).missing

@@ -316,7 +316,10 @@ def columns_named(frame: Any, *names: str) -> tuple[Any, ...]:
         which = f" (these occur more than once: {listed(repeated)})" if repeated else ""
         raise InputError(f"the frame cannot be read: the names of its columns must all be different{which}.")
     if not is_frame:
-        raise InputError("a schema needs a pandas or Polars frame, whose columns have names.")
+        raise InputError(
+            "a schema needs a pandas or Polars frame, whose columns have names. For a file, a folder or an address, give "
+            "confide.open_rows(path, schema) in its place."
+        )
     absent = [name for name in names if name not in present]
     if absent:
         raise InputError(f"the frame lacks columns that the schema describes: {listed_absent(absent, present)}.")

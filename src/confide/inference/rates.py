@@ -103,6 +103,10 @@ class Rate(Interval):
 
     __slots__ = ()
 
+    def __str__(self) -> str:
+        value, low, high = self.texts()
+        return f"{value} ({low} to {high})" if low else value
+
     @property
     def value(self) -> float | None:
         """The number."""

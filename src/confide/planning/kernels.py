@@ -302,6 +302,10 @@ class PrivacyRange:
     upper: float
     missing: str = ""
 
+    def __str__(self) -> str:
+        least = f"no lower bound is proven, since {self.missing.rstrip('.')}" if self.missing else f"at least {self.lower:.4g}"
+        return f"epsilon is at most {self.upper:.4g}; {least}."
+
 
 def laplace_scale_for_accuracy(accuracy: float, failure: float, n_features: int, largest_entry: float = 1.0) -> float:
     """The largest scale of independent Laplace noise on the weights that is (accuracy, failure)-useful.
