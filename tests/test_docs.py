@@ -79,7 +79,7 @@ def after_plots(names):
     """Each display has axes, and the releases are charged."""
     for name in ("forecast", "coefficients", "effects", "roc", "calibration", "spent"):
         assert names[name].ax_.figure is names[name].figure_
-    assert len(names["ledger"].entries()) == 3
+    assert len(names["ledger"].entries()) == 2
     assert Path("ledger.png").stat().st_size > 1000
 
 
