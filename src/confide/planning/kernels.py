@@ -303,8 +303,8 @@ class PrivacyRange:
     missing: str = ""
 
     def __str__(self) -> str:
-        least = f"no lower bound is proven, since {self.missing.rstrip('.')}" if self.missing else f"at least {self.lower:.4g}"
-        return f"epsilon is at most {self.upper:.4g}; {least}."
+        lacks = f"no lower bound is proven, since {self.missing.rstrip('.')}"
+        return f"epsilon is at most {self.upper:.4g}; {lacks if self.missing else f'at least {self.lower:.4g}'}."
 
 
 def laplace_scale_for_accuracy(accuracy: float, failure: float, n_features: int, largest_entry: float = 1.0) -> float:
