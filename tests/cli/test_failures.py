@@ -108,6 +108,23 @@ def test_an_unknown_option_is_followed_by_the_one_that_was_meant(folder):
     assert '"High" (did you mean "high"?)' in refused(*weights)
 
 
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (("fit", "people.csv", "--epsilon"), "--epsilon is missing; write --epsilon E. Privacy budget;"),
+        (("ledger", "init", "study.db", "--epsilon"), "Example: confide ledger init study.db --epsilon 4 --delta 1e-6"),
+        (("fit", "--n-rows-bounds", "9"), "write --n-rows-bounds LOW HIGH."),
+        (("search", "--method"), "write --method <auto|permute-and-flip|exponential|repeated>."),
+    ],
+)
+def test_an_option_without_its_value_is_not_unknown(folder, words, shown):
+    """What is missing, how it is written and an example are said."""
+    told = refused(*words)
+    assert shown in told
+    assert "no such option" not in told
+    assert "does not take a value. Try 'confide fit --help'." in refused("fit", "people.csv", "--force=1")
+
+
 def test_keys_of_a_study_and_addresses_are_named_as_they_were_written(folder):
     """No option takes the place of a key, and an address keeps both slashes."""
     parts = "[study]\nname = 'a'\n[outputs]\nmodel = 'm.json'\n[ledger]\nfile = 'l.db'\n[budget]\nEpsilon = 1\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import json
 import multiprocessing
 import os
@@ -391,6 +392,10 @@ def test_a_sublimit_is_made_shown_and_kept():
     assert lines[0].startswith("number,time,purpose,epsilon,delta,rho,rows_per_person")
     assert '"Waiting times, release 1",0.75,,,1,charged by hand' in lines[1]
     assert len(lines) == 2
+    run("ledger", "charge", "study.db", "--purpose", '=cmd("x")', "--epsilon", "0.5")
+    *_, last = csv.DictReader(run("ledger", "show", "study.db", "--format", "csv").stdout.splitlines())
+    assert last["purpose"] == """'=cmd("x")"""  # no formula for a spreadsheet
+    assert last["epsilon"] == "0.5"
     for wrong in (("--rho", "1"), ("--epsilon", "1", "--rho", "1"), ()):
         assert "is in epsilon" in refused("ledger", "sublimit", "study.db", "--purpose", "a", *wrong)
     assert "at most the limit" in refused("ledger", "sublimit", "study.db", "--purpose", "a", "--epsilon", "5")

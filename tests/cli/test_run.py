@@ -446,6 +446,56 @@ def test_a_schedule_names_the_release_by_its_month_and_takes_the_last_one_as_pri
     assert "charged to the same ledger" in statements[1]
 
 
+def test_a_late_release_changes_no_prior_of_a_release_that_was_charged(scheduled):
+    """January was pulled towards November; December comes late, takes November too, and January can still be repeated."""
+    Path("study.toml").write_text(Path("study.toml").read_text().replace("year = 1.0", "year = 1.5"), encoding="utf-8")
+    for day in ("2026-11-02", "2027-01-02"):
+        scheduled(day)
+        run("run", "study.toml")
+    run("run", "study.toml", "--release", "2026-12")
+    assert "All of it is done" in run("run", "study.toml").stdout
+    assert spent() == 1.5
+    notes = {month: json.loads(Path(f"study.{month}.state.json").read_text()) for month in ("2026-12", "2027-01")}
+    assert {note["fit"]["facts"]["model"]["prior"] for note in notes.values()} == {"model.2026-11.json"}
+    scheduled("2027-02-02")
+    run("run", "study.toml")
+    february = json.loads(Path("study.2027-02.state.json").read_text())
+    assert february["fit"]["facts"]["model"]["prior"] == "model.2027-01.json"
+
+
+def test_a_release_that_was_noted_and_not_charged_takes_the_prior_of_now(scheduled):
+    """It stopped before its charge, so the last release before it counts when it is made."""
+    Path("study.toml").write_text(Path("study.toml").read_text().replace("year = 1.0", "year = 1.5"), encoding="utf-8")
+    scheduled("2026-11-02")
+    run("run", "study.toml")
+    scheduled("2027-01-02")
+    run("run", "study.toml")
+    january = Path("study.2027-01.state.json")
+    note = json.loads(january.read_text())
+    note["fit"]["earlier"] += 1
+    january.write_text(json.dumps(note))
+    Path("model.2027-01.json").unlink()
+    run("run", "study.toml", "--release", "2026-12")
+    run("run", "study.toml", "--release", "2027-01", "--again")
+    assert json.loads(january.read_text())["fit"]["facts"]["model"]["prior"] == "model.2026-12.json"
+
+
+def test_a_budget_of_a_year_above_the_limit_of_the_ledger_is_refused_by_a_dry_run_too(scheduled):
+    """In words of the study, with both amounts; nothing is written."""
+    scheduled("2026-11-02")
+    Path("study.toml").write_text(Path("study.toml").read_text().replace("year = 1.0", "year = 1e3"), encoding="utf-8")
+    for more in ((), ("--dry-run",)):
+        told = refused("run", "study.toml", *more)
+        assert re.search(r"budget_per_year: is epsilon 1000, and the ledger has a limit of epsilon \d", told)
+    assert len(confide.Ledger("study.db").sublimits()) == 0
+
+
+@pytest.mark.parametrize("name", ["2026-13", "2026-00", "2026-1", "0026-12", "2026-W12"])
+def test_a_release_of_a_month_that_does_not_exist_is_refused(scheduled, name):
+    scheduled("2026-11-02")
+    assert "a release is named by its month, such as 2026-11" in refused("run", "study.toml", "--release", name)
+
+
 def test_the_budget_of_a_year_is_a_sublimit_of_the_ledger(scheduled):
     """A third release of .5 in the year is refused with exit code 3, and the next year begins anew."""
     for day in ("2026-01-05", "2026-02-05"):

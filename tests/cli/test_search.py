@@ -49,7 +49,8 @@ def test_grids_are_read_from_options_and_files(folder):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--grid", "colour=1"), "--grid must name options of a model"),
+        (("--grid", "colour=1"), '"colour" cannot be chosen; these can: '),
+        (("--grid", "smothing=1"), '"smothing" (did you mean "smoothing"?) cannot be chosen; these can: '),
         (("--grid", "budget=1"), "--grid must name options of a model"),
         (("--grid", "smoothing"), "--grid must be a name with values"),
         (("--grid", "missing.toml"), "missing.toml: there is no such file"),

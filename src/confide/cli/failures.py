@@ -10,6 +10,7 @@ import os
 import re
 import sys
 import warnings
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import typer
@@ -58,9 +59,18 @@ class CommandsWithOneLineErrors(TyperGroup):
             except Exception as error:
                 if os.environ.get("CONFIDE_DEBUG") == "1" and _exit_code(error) == INTERNAL_ERROR:
                     raise
+                if getattr(error, "ctx", self) is None:  # as of an option without its value
+                    error.ctx = self._context_of(options.get("args") or sys.argv[1:])  # type: ignore[attr-defined]
                 print(f"error: {printable(_message(error))}", file=sys.stderr)
                 answer = _exit_code(error)
         sys.exit(answer if isinstance(answer, int) else 0)
+
+    def _context_of(self, words: Sequence[str]) -> typer.Context:
+        context = typer.Context(self, info_name="confide")
+        for word in words:
+            if (command := getattr(context.command, "commands", {}).get(word)) is not None:
+                context = typer.Context(command, parent=context, info_name=word)
+        return context
 
 
 def printable(text: str) -> str:
@@ -84,8 +94,14 @@ def _message(error: BaseException) -> str:
         text = str(error.format_message()).replace("Value error, ", "")  # type: ignore[attr-defined]
         if wrong := getattr(error, "option_name", None):
             options = context.command.params if context else ()
-            known = [name for option in options for name in (*option.opts, *option.secondary_opts)]
-            text = f"no such option: {wrong}{suggestion(wrong, known)}"
+            known = {name: option for option in options for name in (*option.opts, *option.secondary_opts)}
+            if wrong not in known:
+                text = f"no such option: {wrong}{suggestion(wrong, tuple(known))}"
+            elif "requires" in text:
+                example = re.search(f"confide .*{wrong} .*", context.command.epilog or "")
+                shown = f" Example: {example[0]}." if example else ""
+                usage, words = known[wrong].get_help_record(context)
+                text = f"the value of {wrong} is missing; write {usage}. {words.rstrip('.')}.{shown}"
         if choice := re.search(r"'([^']*)' is not one of (.*?)\.?$", text):
             text = text.rstrip(".") + suggestion(choice[1], tuple(re.findall("'([^']+)'", choice[2])))
         return text[:1].lower() + text[1:] + ("" if text.endswith((".", "?")) else ".") + advice

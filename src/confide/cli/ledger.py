@@ -85,7 +85,9 @@ def show(path: str, output_format: Literal["text", "json", "csv"] = "text") -> N
 
     opened = Ledger(path)
     if output_format == "csv":
-        output.Screen().show([verbatim(*opened.entries().to_csv(index=False).rstrip("\n").split("\n"))])
+        # Spreadsheets run a cell that begins so as a formula, and an apostrophe stops them.
+        entries = opened.entries().replace(r"^(?=[=+@\t\r\n-])", "'", regex=True)
+        output.Screen().show([verbatim(*entries.to_csv(index=False).rstrip("\n").split("\n"))])
         return
     output.Screen(output_format).answer(lambda: _document(opened, path), _blocks(opened, path))
 

@@ -41,8 +41,7 @@ def run(
     study = Study.from_toml(study_file, release=release)
     with nullcontext() if dry_run else only_run(study):
         started = StudyRun.of(study, again=again)
-        if not dry_run:
-            started.keep_to_schedule()
+        started.keep_to_schedule(dry_run=dry_run)
         plan, prepared, left = started.planned(), started.prepared, started.left()
         screen = output.Screen(output_format)
         document: dict[str, Any] = {"study": str(study_file), "steps": {name: str(how) for name, how, _ in left}}

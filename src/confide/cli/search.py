@@ -20,6 +20,7 @@ from confide.cli.options import (
     value_of,
 )
 from confide.errors import FileError, ParameterError
+from confide.known_words import listed_unknown
 
 if TYPE_CHECKING:
     from confide.estimators.search import PrivateSearchCV
@@ -102,9 +103,13 @@ def grid_of(given: list[str]) -> list[dict[str, list[Any]]]:
             if field in texts:
                 raise ParameterError(f"--grid names {option} twice; give all its values at once.")
             texts[field] = values_of_option
-    unknown = [name for name in texts if name not in MODEL_OPTIONS or name in _NOT_SEARCHED]
+    known = [name.replace("_", "-") for name in MODEL_OPTIONS if name not in _NOT_SEARCHED]
+    unknown = [name for name in texts if name.replace("_", "-") not in known]
     if unknown or not texts:
-        raise ParameterError("--grid must name options of a model and values for each, as in --grid alpha=.001,.01.")
+        which = f"{listed_unknown(unknown, known)} cannot be chosen; these can: {', '.join(known)}." if unknown else ""
+        raise ParameterError(
+            f"--grid must name options of a model and values for each, as in --grid alpha=.001,.01. {which}"
+        )
     rows = {name: MODEL_OPTIONS[name] for name in texts}
     return [{row.name: [value_of(row, value) for value in texts[name]] for name, row in rows.items()}]
 

@@ -27,6 +27,7 @@ from confide.studies.progress import (
     source_of_report,
     step_of_evaluation,
     step_of_fit,
+    with_prior,
 )
 from confide.studies.study import LEDGER_OF_ITS_OWN, Study, facts_of_evaluation, facts_of_fit
 
@@ -159,10 +160,11 @@ class StudyRun:
         StudyError, FileError, LedgerError
             If the study cannot be run as it stands.
         """
+        state, ledger = State.of(study.state_path), _facts_of_ledger(study.ledger_place)
+        study = with_prior(study, state, ledger)
         options = options_of(study)
         _refuse_no_family(study, options)
         schema = schema_with_target(study.located(study.data.schema))
-        state, ledger = State.of(study.state_path), _facts_of_ledger(study.ledger_place)
         fit = step_of_fit(study, state, facts_of_fit(study, schema), ledger, again=again)
         is_done = fit.standing is Standing.DONE
         facts = facts_of_evaluation(study, fit.begun.fingerprint)
@@ -237,13 +239,15 @@ class StudyRun:
                 raise BudgetExceeded(words) from None
         return self.plan
 
-    def keep_to_schedule(self) -> None:
+    def keep_to_schedule(self, *, dry_run: bool) -> None:
         """See to it that the ledger holds the sub-limit of the schedule, before anything is planned or charged.
+
+        A dry run writes none, and refuses the same.
 
         Raises
         ------
         StudyError
-            If the ledger has another sub-limit for this study.
+            If the ledger has another sub-limit for this study, or a limit below it.
         """
         from confide.accounting.ledger import Ledger
 
@@ -251,13 +255,19 @@ class StudyRun:
         if most is None:
             return
         ledger = Ledger(study.ledger_place)
+        limit, symbol = ledger.limit.amount, ledger.limit.symbol
+        if most > limit:
+            raise StudyError(
+                f"{study.path}: [schedule] budget_per_year: is {symbol} {most:g}, and the ledger has a limit of {symbol} "
+                f"{limit:g} for all years. Write at most that; a ledger with a higher limit is a new one."
+            )
         own = [(one.limit, one.per_year) for one in ledger.sublimits().itertuples() if one.purpose == study.purpose]
         if own and own != [(most, True)]:
             raise StudyError(
                 f"{study.path}: [schedule] budget_per_year: the ledger has another sub-limit for this study, of "
-                f"{ledger.limit.symbol} {own[0][0]:g}{' a year' * own[0][1]}. Write that, or see `confide ledger sublimit`."
+                f"{symbol} {own[0][0]:g}{' a year' * own[0][1]}. Write that, or see `confide ledger sublimit`."
             )
-        if not own:
+        if not own and not dry_run:
             ledger.sublimit(study.purpose, most, per_year=True)
 
     def refuse_waste(self) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from confide.errors import FileError, StudyError
 from confide.files import json_text, sha256_of, write_text
-from confide.studies.study import Study, changes, fingerprint
+from confide.studies.study import Study, _leaves, changes, fingerprint
 
 # How far a study has come, in a file beside it. It holds public facts, checksums and released numbers, and nothing else.
 
@@ -158,6 +158,10 @@ class LedgerFacts:
         """How many charges carry the mark of a step."""
         return sum(purpose_mark(mark) in purpose for purpose in self.purposes)
 
+    def has_charged(self, begun: Begun) -> bool:
+        """Whether a step that had begun was charged."""
+        return self.charges_of(begun.fingerprint) > begun.earlier
+
     def can_finish(self, mark: str) -> bool:
         """Whether a charge with the mark of a step released nothing."""
         return any(purpose_mark(mark) in purpose for purpose in self.unfinished)
@@ -187,6 +191,16 @@ class Step:
         return purpose_mark(self.begun.fingerprint)
 
 
+def with_prior(study: Study, state: State, ledger: LedgerFacts) -> Study:
+    """The study with the prior of its schedule: that which its release was charged with, or the last model before it."""
+    if study.schedule is None or study.schedule.prior is None:
+        return study
+    prior = study.last_model()
+    if (before := state.fit) is not None and ledger.has_charged(before):
+        prior = json.loads(dict(_leaves(before.facts)).get("model.prior", "null"))
+    return study if prior is None else replace(study, model={**study.model, "prior": prior})
+
+
 def step_of_fit(study: Study, state: State, facts: Mapping[str, Any], ledger: LedgerFacts, *, again: bool) -> Step:
     """The step that fits the model.
 
@@ -201,7 +215,7 @@ def step_of_fit(study: Study, state: State, facts: Mapping[str, Any], ledger: Le
     checksum, charges = checksum_of(out), ledger.charges_of(mark)
     begun = Begun(facts, mark, ledger.identity, charges)
     before = state.fit
-    if before is not None and before.fingerprint != mark and ledger.charges_of(before.fingerprint) > before.earlier:
+    if before is not None and before.fingerprint != mark and ledger.has_charged(before):
         if not again:
             raise _changed(study, "its model was charged", before.facts, facts)
         _refuse_existing(out, checksum)
@@ -252,7 +266,7 @@ def step_of_evaluation(
     if not fit_is_done or before is None:
         return Step(Standing.TO_DO, begun)
     _check_ledger(study, before, ledger)
-    if ledger.charges_of(before.fingerprint) <= before.earlier:
+    if not ledger.has_charged(before):
         return Step(Standing.TO_DO, begun)
     if before.fingerprint == mark and before.result is not None:
         return Step(Standing.DONE, before)

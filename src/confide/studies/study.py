@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -129,9 +129,17 @@ PERIODS = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m", "quarter": "%Y
 """How the release of a period is named from a day in it; a quarter has its number too. Names are in the order of time."""
 
 
-def period_of(every: str, day: datetime) -> str:
+def period_of(every: str, day: date) -> str:
     """The name of the period that holds a day, such as 2026-12."""
     return day.strftime(PERIODS[every]) + str((day.month + 2) // 3) * (every == "quarter")
+
+
+def is_period(every: str, name: str) -> bool:
+    """Whether a period from the year 1000 to 2999 has this name."""
+    if not re.match("[12][0-9]{3}", name):
+        return False
+    first = date(int(name[:4]), 1, 1)
+    return any(period_of(every, first + timedelta(days)) == name for days in range(366))
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +220,20 @@ class Study:
         refuse_address(name)
         return self.path.parent / name
 
+    def last_model(self) -> str | None:
+        """The model of the last release before this one that has a model, where the schedule makes it the prior."""
+        if self.schedule is None or self.schedule.prior is None or self.release is None:
+            return None
+        start, _, ending = self.outputs.model.rpartition(self.release)
+        files = self.located(self.outputs.model).parent.glob(f"*{ending}")
+        periods = {file.name.removesuffix(ending).rpartition(".")[2] for file in files}
+        names = [
+            f"{start}{name}{ending}"
+            for name in sorted(periods)
+            if name < self.release and is_period(self.schedule.every, name)
+        ]
+        return next((name for name in reversed(names) if self.located(name).exists()), None)
+
     @property
     def state_path(self) -> Path:
         """The file beside the study in which `confide run` notes how far it came."""
@@ -257,17 +279,15 @@ def _study_of(path: Path, release: str | None, given: dict[str, Any]) -> Study:
             near = suggestion(schedule.every, PERIODS)
             raise StudyError(f"{path}: [schedule] every: must be one of {', '.join(PERIODS)}{near}.")
         now = period_of(schedule.every, datetime.now(UTC))
-        release, shape = release or now, re.sub("[0-9]", "[0-9]", now)
-        if not re.fullmatch(shape, release):
-            raise StudyError(f"{path}: [schedule] every: the release of a {schedule.every} has a name such as {now}.")
-        if schedule.prior is not None:
-            if schedule.prior != "last" or "prior" in model:
-                near = suggestion(schedule.prior, ("last",))
-                raise StudyError(f'{path}: [schedule] prior: must be "last"{near}, and then [model] names no prior.')
-            start, _, ending = outputs.model.rpartition(".")
-            names = [file.name.split(".")[-2] for file in path.parent.glob(f"{start}.{shape}.{ending}")]
-            earlier = [name for name in names if name < release]
-            model |= {"prior": f"{start}.{max(earlier)}.{ending}"} if earlier else {}
+        release = release or now
+        if not is_period(schedule.every, release):
+            raise StudyError(
+                f"{path}: [schedule] every: a release is named by its {schedule.every}, such as {now}; there is no "
+                f"{schedule.every} of the name given by --release."
+            )
+        if schedule.prior is not None and (schedule.prior != "last" or "prior" in model):
+            near = suggestion(schedule.prior, ("last",))
+            raise StudyError(f'{path}: [schedule] prior: must be "last"{near}, and then [model] names no prior.')
     report = None if outputs.report is None else of_release(outputs.report, release)
     naming, data = _table(path, "study", Naming, given), _table(path, "data", Data, given)
     if "budget" not in given:
