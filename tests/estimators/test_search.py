@@ -213,7 +213,22 @@ def test_auto_takes_the_method_with_less_noise():
     six, two = {"alpha": [0.01, 0.02, 0.05, 0.1, 0.2, 0.5]}, {"alpha": [0.01, 0.1]}
     assert search(grid=six, method="auto").plan(3000, 3).method == "repeated"
     assert search(ZCDP(0.5), grid=two, method="auto").plan(3000, 100).method == "exponential"
-    assert search(grid=two, method="auto").plan(2, 3).method == "repeated"
+    assert search(grid={"alpha": [10.0, 20.0]}, method="auto").plan(2, 3).method == "repeated"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_ridges_that_the_proof_makes_equal_are_refused_before_a_charge(rows, method):
+    """They would be one candidate twice. Where something else differs too, or one of them is not raised, all is well."""
+    X, y = rows
+    ledger = Ledger(limit=2.0)
+    alike = search(1.0, grid={"alpha": [1e-9, 0.5, 1e-8]}, method=method, ledger=ledger)
+    with pytest.raises(ParameterError, match=r"candidates 1 and 3 of the grid differ in alpha alone, and the proof raises"):
+        alike.fit(X, y)
+    with pytest.raises(ParameterError, match="Take one of them out"):
+        alike.plan(3000, X.shape[1])
+    assert ledger.spent().epsilon == 0.0
+    others = {"alpha": [1e-9, 0.5], "intercept_scaling": [0.5, 1.0]}
+    assert len(search(1.0, grid=others, method=method).plan(3000, X.shape[1]).plans) == 4
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -239,7 +254,8 @@ def test_choices_go_by_mistakes_on_the_rows_held_out(rows):
     X, y = rows
     picks = {search(1e4, random_state=seed).fit(X, y).best_index_ for seed in range(5)}
     assert 2 not in picks
-    assert len({search(1e-4, random_state=seed).fit(X, y).best_index_ for seed in range(12)}) == 3
+    large = {"alpha": [1e4, 1e5, 1e6]}  # smaller ones are raised to one value at this budget
+    assert len({search(1e-4, grid=large, random_state=seed).fit(X, y).best_index_ for seed in range(12)}) == 3
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+from pathlib import Path
 
 import pytest
 
@@ -100,6 +102,25 @@ def test_the_page_begins_where_the_command_does_and_doubles_as_it_says(tmp_path)
     assert facts["relations"][0]["rows"] == [f"between {n:,} and {3 * n:,} rows" for n in (500, 1000, 2000)]
     assert [amounts for amounts, _ in facts["kinds"][0]["budgets"]] == ["rho = 0.025", "rho = 0.1", "rho = 0.4"]
     assert f"Expected error: {facts['relations'][0]['points'][0][1][1]['r']}, if" in said
+
+
+def test_the_command_of_a_page_makes_the_same_page_again(tmp_path, monkeypatch):
+    """All that decided it is there: schema, model, switches, guesses and the file; budget and rows are those of the page."""
+    monkeypatch.chdir(tmp_path)
+    trial(tmp_path)
+    options = ("--model", "logistic", "--no-intercept", "--interest", "treatment", "--alpha", "0.01", "--error", "0.2")
+    first = ("plan", "--schema", "trial.toml", *options, "--rho", "0.1", "--rows", 20_000, "--page", "a plan.html")
+    run(*first)
+    text = Path("a plan.html").read_text("utf-8")
+    facts = facts_of(text)
+    amounts, rows = facts["kinds"][0]["budgets"][1][0], facts["relations"][0]["rows"][0]
+    assert (amounts, rows) == ("rho = 0.1", "20,000 rows")
+    program, *words = shlex.split(facts["command"])
+    assert program == "confide"
+    Path("a plan.html").unlink()
+    run(*words, "--rho", "0.1", "--rows", "20000")
+    assert Path("a plan.html").read_text("utf-8") == text
+    assert "[data.command, budget.option, rows.option]" in text
 
 
 def test_budgets_of_three_kinds_have_the_same_epsilon():

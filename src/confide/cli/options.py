@@ -86,6 +86,14 @@ class ModelOptions(SimpleNamespace):
         """The files that the options name: models that are priors. No output may replace one."""
         return [path for path in (self.prior, self.public_prior) if path is not None]
 
+    def words(self, others: dict[str, Any]) -> Iterator[str]:
+        """The words that state these options and others, as they are typed; None leaves one out."""
+        given = {row.flag: getattr(self, key) for key, row in MODEL_OPTIONS.items() if getattr(self, key) != _default(row)}
+        for flag, value in (given | {f"--{name.replace('_', '-')}": value for name, value in others.items()}).items():
+            if value is not None:
+                yield flag.replace("--", "--no-", 1) if value is False else flag
+                yield from [] if isinstance(value, bool) else [str(value)]
+
     def estimator(self, budget: Budget, schema: Schema | None, ledger: Ledger | None = None) -> PrivateLinearModel:
         """The estimator that these options describe.
 

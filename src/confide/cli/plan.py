@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -84,17 +85,19 @@ def plan(
     if forecasts and (details or curve):
         screen.show(blocks_of_forecasts(forecasts))
     if page is not None:
-        screen.show(_written_page(page, model, rows, features, force=force, **guesses))
+        whole = {"schema": schema, "features": features, **guesses, "page": page, "neighbours": None, "n_rows_bounds": None}
+        command = shlex.join(["confide", "plan", *options.words(whole)])
+        screen.show(_written_page(page, model, rows, features, force=force, command=command, **guesses))
     screen.answer(lambda: document | output.choices_document(chosen, kernel), [] if details else [text(_ADVICE)])
 
 
-def _written_page(page: Path, model: Any, *numbers: int | None, force: bool, **guesses: Any) -> list[Block]:
+def _written_page(page: Path, model: Any, *numbers: int | None, force: bool, **facts: Any) -> list[Block]:
     from confide.cli import output
     from confide.files import write_text
     from confide.report.page import plan_page
 
     with output.working("making plans") as told:
-        made = plan_page(model, *numbers, words=in_words_of_options, told=told, **guesses)
+        made = plan_page(model, *numbers, words=in_words_of_options, told=told, **facts)
     write_text(page, made, overwrite=force)
     return [verbatim(f"Wrote {page}.")]
 

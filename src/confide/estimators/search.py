@@ -336,6 +336,16 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         times = max(
             _noise_beside_rows(one) / _noise_beside_rows(other) for one, other in zip(chosen.plans, alone, strict=True)
         )
+        found: dict[str, int] = {}
+        for number, (point, its_plan) in enumerate(zip(ParameterGrid(self.param_grid), chosen.plans, strict=True), 1):
+            others = {name: value for name, value in point.items() if name.rpartition("__")[2] != "alpha"}
+            if getattr(its_plan, "added_l2", 0.0) > 0.0 and (
+                number != (first := found.setdefault(joblib.hash([others, f"{its_plan.l2:.6g}"]), number))
+            ):
+                raise ParameterError(
+                    f"candidates {first} and {number} of the grid differ in alpha alone, and the proof raises both to "
+                    f"{its_plan.alpha:.4g}: they are the same fit. Take one of them out."
+                )
         return replace(chosen, errors=self._errors(candidates), times_the_noise=times)
 
     @keeps_released

@@ -209,6 +209,7 @@ def plan_page(
     *,
     error: float | None = None,
     positive_rate: float | None = None,
+    command: str = "",
     words: Callable[[str], str] = str,
     told: Callable[[str], object] = str,
 ) -> str:
@@ -229,6 +230,8 @@ def plan_page(
         As in the estimator's `plan`.
     error, positive_rate : float or None
         As in `confide.planning.simulate`.
+    command : str
+        The command that plans this again, without budget and rows, which the page adds as options.
     words : callable
         From the sentence of a refusal to the one that is shown.
     told : callable
@@ -280,7 +283,12 @@ def plan_page(
         meaning = meaning_of(Guarantee(budget, relation, "none", max_rows_per_person=problem.rows_per_person), "{odds}")
         relations.append({"name": _RELATIONS[relation], "meaning": meaning, "rows": texts, "points": points})
     tables.append(Block("list", [line for line in said if line.startswith("Refused: ")]))
-    data: dict[str, Any] = {"kinds": [kind for _, kind in kinds], "relations": relations, "said": [*said]}
+    data: dict[str, Any] = {
+        "kinds": [kind for _, kind in kinds],
+        "relations": relations,
+        "said": [*said],
+        "command": command,
+    }
     note = verdict.error
     if (forecast := verdict.forecast) is not None:
         data["name"], _, without = in_words(forecast)
