@@ -49,6 +49,43 @@ def test_commands_read_the_column_of_exposures(clinic):
     run("verify", "model.json")
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("column", "cell"),
+    [
+        ("years", 0.0),
+        ("years", -1.0),
+        ("years", np.inf),
+        ("years", np.nan),
+        ("years", 1e-3),
+        ("years", 1e3),
+        ("visits", -1.0),
+        ("visits", 30.0),
+        ("share", -1.0),
+        ("share", np.nan),
+        ("share", 0.0),
+        ("share", 9.0),
+    ],
+)
+def test_the_check_refuses_what_a_fit_refuses(clinic, column, cell, weighted):
+    """In exposures, counts and weights; outside of their bounds they are clipped. In CSV and in Parquet."""
+    weight = 'weight = { column = "share", high = 2 }\n' if weighted else ""
+    Path("clinic.toml").write_text(weight + SCHEMA, encoding="utf-8")
+    table = clinic.assign(share=1.0).astype({"visits": float})
+    table.loc[17, column] = cell
+    is_wrong = not 0.0 <= cell < np.inf or (column == "years" and cell == 0.0)
+    code = 2 if is_wrong and (column != "share" or weighted) else 0
+    table.to_csv("spoiled.csv", index=False)
+    table.to_parquet("spoiled.parquet", index=False)
+    given = ("--schema", "clinic.toml")
+    for name in ("spoiled.csv", "spoiled.parquet"):
+        shown = " ".join(run("check", name, *given, code=code).output.split())
+        assert (f'"{column}": below 0.1% of the cells are' in shown) == (code == 2)
+        assert "Declare missing = true" not in shown
+    fitted = (*given, "--model", "poisson", "--epsilon", "4", "--out", "m.json", "--no-ledger", "--force")
+    run("fit", "spoiled.csv", *fitted, code=code)
+
+
 def test_a_table_without_exposures_is_refused(clinic):
     """Before anything is charged; the column is named."""
     clinic.drop(columns="years").to_csv("lacks.csv", index=False)

@@ -97,7 +97,7 @@ def _message(error: BaseException) -> str:
             known = {name: option for option in options for name in (*option.opts, *option.secondary_opts)}
             if wrong not in known:
                 text = f"no such option: {wrong}{suggestion(wrong, tuple(known))}"
-            elif "requires" in text:
+            elif context is not None and "requires" in text:
                 example = re.search(f"confide .*{wrong} .*", context.command.epilog or "")
                 shown = f" Example: {example[0]}." if example else ""
                 usage, words = known[wrong].get_help_record(context)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections import Counter
 from contextlib import suppress
@@ -78,6 +79,7 @@ class ColumnCounts:
     name : name of the column
     described : its description: `NumberColumn`, `CategoryColumn` or `Target`
     remembers : whether unlisted levels are remembered
+    least : of a weight, an exposure or a count the smallest that a fit takes; it refuses a smaller one, and a missing one
 
     Attributes
     ----------
@@ -91,12 +93,15 @@ class ColumnCounts:
     by_level : how many cells hold each listed level, in the order of the description
     levels : unlisted levels and how many cells hold each, if they are remembered
     outside : numbers outside the bounds and how many cells hold each, of so many different ones
+    refused : numbers below `least`
     """
 
     name: str
     described: Column | Target
     remembers: bool = False
+    least: float = -math.inf
     rows: int = 0
+    refused: int = 0
     missing: int = 0
     missing_words: int = 0
     unreadable: int = 0
@@ -172,6 +177,7 @@ class ColumnCounts:
         self.decimal_commas += int(commas.sum())
         self.missing += int(np.isnan(numbers).sum() - unreadable.sum())
         self.infinite += int(infinite.sum())
+        self.refused += int((numbers < self.least).sum())
         below, above = (numbers < low) & ~infinite, (numbers > high) & ~infinite
         self.below += int(below.sum())
         self.above += int(above.sum())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from configparser import ConfigParser
 from dataclasses import dataclass
@@ -129,11 +130,13 @@ def check_table(paths: Sequence[Path], schema: Schema, *, rows_per_person: int =
     files = tuple(FileCheck.of(path, schema) for path in paths)
     absent = {name for file in files for name in (*file.absent, *file.repeated)}
     described: dict[str, Column | Target] = {column.name: column for column in schema.columns}
-    for one in schema.beside:  # weights and exposures are counted like any other number between public bounds
-        described[one.column] = NumberColumn(one.column, one.low, one.high)
+    # Weights and exposures are counted like any other number between public bounds.
+    described |= {one.column: NumberColumn(one.column, one.low, one.high) for one in schema.beside}
+    least = {one.column: min(one.low, math.ulp(0.0)) for one in schema.beside}
     if schema.target is not None:
         described[schema.target.column] = schema.target
-    made = (ColumnCounts(name, kind, show_values) for name, kind in described.items())
+        least |= {schema.target.column: 0.0} if schema.target.exposure else {}
+    made = (ColumnCounts(name, kind, show_values, least.get(name, -math.inf)) for name, kind in described.items())
     counted = tuple(counts for counts in made if counts.raw_name not in absent)
     raw_names = list(dict.fromkeys(counts.raw_name for counts in counted))
     persons = None
@@ -235,6 +238,8 @@ def _of_column(column: ColumnCounts) -> _Found:
         yield "unreadable", what | {"share": part(others), "kind": _cells_of(column)}
     if column.infinite:
         yield "infinite", what | {"share": part(column.infinite)}
+    if column.refused:
+        yield "too_low", what | {"share": part(column.refused), "low": "0 or less" if column.least else "below 0"}
     if column.missing:
         words = f" or hold a word such as NA ({part(column.missing_words)}), which is a missing cell unless it is listed"
         cells = f"{part(column.missing)} of the cells are empty{words if column.missing_words else ''}"
@@ -283,6 +288,8 @@ def _of_missing(column: ColumnCounts) -> str:
     described, has_words = column.described, column.missing_words > 0
     if isinstance(described, Target):
         return "missing_target"
+    if column.least > -math.inf:
+        return "missing_beside"
     if described.is_number:
         return "" if described.missing else "missing_number"
     if described.missing or described.other:
