@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -157,6 +158,44 @@ def test_a_verdict_without_a_forecast_is_quick_and_tells_the_rest():
     """As the commands show it before a charge."""
     verdict = verdict_of(confide.LogisticRegression(1.0, schema=SCHEMA), 20_000, with_forecast=False)
     assert (verdict.error, verdict.forecast, verdict.level) == ("", None, ENOUGH)
+
+
+COUNTS = {"column": "y", "low": 0, "high": 20}
+
+
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    [
+        (confide.PoissonRegressor, COUNTS),
+        (confide.HuberRegressor, COUNTS),
+        (confide.Ridge, COUNTS),
+        (confide.LogisticRegression, {"column": "y", "classes": ["a", "b", "c"]}),
+    ],
+)
+def test_a_plan_and_a_fit_say_the_same_of_the_rows(kind, target):
+    """Counts, numbers and several classes are judged by one forecast, whichever command asks; it is not left out."""
+    columns = {"age": {"low": 0, "high": 90}, "work": {"categories": ["a", "b", "c"]}}
+    schema, levels = Schema.from_dict({"target": target, "columns": columns}), set()
+    for n_rows in (400, 3_000, 12_000, 200_000):
+        model = kind(confide.ApproxDP(0.5, 1e-6), schema=schema)
+        planned = verdict_of(model, n_rows)
+        fitted = verdict_of(model, n_rows, with_forecast=False, alone=True)
+        assert planned.level == fitted.level
+        assert planned.rows.startswith(fitted.rows)
+        assert planned.error == fitted.error
+        levels.add(fitted.level)
+    assert ENOUGH in levels
+    assert levels & {FEW, TOO_FEW}
+
+
+def test_forecasts_of_counts_fall_with_rows_and_budget():
+    """But for a hundredth of what a model could learn; they are means of many private fits, tested on the same rows."""
+    rows, budgets = (1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 12_000), (0.5, 1.0, 2.0, 4.0, 8.0)
+    for given in ([(n_rows, 1.0) for n_rows in rows], [(1_500, epsilon) for epsilon in budgets]):
+        models = [(confide.PoissonRegressor(confide.ApproxDP(e, 1e-6), target_bound=20.0), n) for n, e in given]
+        errors = [simulate(model, n_rows, 5, error=0.8, n_designs=2).error for model, n_rows in models]
+        assert all(later < earlier + 0.002 for earlier, later in pairwise(errors))
+        assert errors[-1] < errors[0] - 0.02
 
 
 def test_a_wasted_budget_is_a_level_of_its_own():

@@ -11,7 +11,7 @@ import confide
 from confide.expected_noise import noise_in_rows
 from confide.planning import made_up_fits
 from confide.planning.advice import verdict_of
-from confide.planning.made_up_fits import Outcome, _budget_for, _deviance, _table
+from confide.planning.made_up_fits import _N_ROWS, Outcome, _budget_for, _deviance, _table
 from confide.planning.simulation import simulate
 
 COLUMNS = {"a": {"low": 0, "high": 10}, "b": {"categories": ["u", "v", "w"]}, "c": {"low": 0, "high": 1}}
@@ -29,15 +29,15 @@ def made_up(kind, error, n_rows=4_000):
     model = MODELS[kind](1.0, schema=SCHEMAS[kind])
     plan = model.plan(n_rows)
     outcome = Outcome.of(model, plan, 0.5 if kind == "classes" else None)
-    return _table(model.schema, plan.problem.row_bound, plan.problem.n_features, outcome, error, n_rows, 0), outcome
+    return _table(model.schema, plan.problem.row_bound, plan.problem.n_features, outcome, error, 0), outcome
 
 
 @pytest.mark.parametrize(("kind", "error"), [("numbers", 0.3), ("counts", 0.7), ("classes", 0.3)])
 def test_a_model_without_privacy_errs_as_guessed_on_made_up_rows(kind, error):
     """The best prediction does, and with one number of straight effect, one flag and three levels a linear model is it."""
     table, _ = made_up(kind, error)
-    model = MODELS[kind](math.inf, schema=SCHEMAS[kind], alpha=1e-5).fit(table.rows[:4_000], table.targets[:4_000])
-    predicted, fresh = model.predict(table.rows[4_000:]), np.asarray(table.targets[4_000:])
+    model = MODELS[kind](math.inf, schema=SCHEMAS[kind], alpha=1e-5).fit(table.rows[:_N_ROWS], table.targets[:_N_ROWS])
+    predicted, fresh = model.predict(table.rows[_N_ROWS:]), np.asarray(table.targets[_N_ROWS:])
     if kind == "classes":
         found = np.mean(predicted != fresh)
     elif kind == "counts":
@@ -51,7 +51,7 @@ def test_a_model_without_privacy_errs_as_guessed_on_made_up_rows(kind, error):
 def test_made_up_classes_have_the_share_of_the_most_frequent_one_that_is_expected(share, second, error):
     """However strong the signal: the others have shares in proportion to 1 / rank^s, 0.74 : 0.17 : 0.09 with an s of 2.1."""
     outcome = Outcome("classes", (0.0, 0.0), ("p", "q", "r"), share)
-    targets = np.asarray(_table(SCHEMAS["classes"], None, 5, outcome, error, 4_000, 1).targets)
+    targets = np.asarray(_table(SCHEMAS["classes"], None, 5, outcome, error, 1).targets)
     found = [np.mean(targets == label) for label in outcome.labels]
     assert found == pytest.approx([share, second, 1.0 - share - second], abs=0.025)
 

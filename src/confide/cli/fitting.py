@@ -79,6 +79,7 @@ class PreparedFit:
     public_rows : the number of rows once it is planned; None where it is private
     chosen : the schema with the curves that were chosen for it; None if nothing was left to choose
     fourier : the random features that were chosen for it, or None
+    verdict : the verdict on its plan, once it was asked for
     """
 
     data: str | Path
@@ -91,6 +92,7 @@ class PreparedFit:
     public_rows: int | None = None
     chosen: Schema | None = None
     fourier: FourierMap | None = None
+    verdict: Verdict | None = None
 
     def planned(self) -> AnyPlan:
         """The plan. Rows are counted; nothing is charged."""
@@ -124,10 +126,12 @@ class PreparedFit:
         yield Block("list", self.judged(plan).sentences)
 
     def judged(self, plan: AnyPlan) -> Verdict:
-        """The verdict on the plan, without the forecast of an error, which would take longer than many fits."""
+        """The verdict of `confide plan`, but of two classes without the forecast, which would take longer than many fits."""
         from confide.planning.advice import verdict_of
 
-        return verdict_of(self.model, self.public_rows, plan=plan, with_forecast=False)
+        if self.verdict is None:
+            self.verdict = verdict_of(self.model, self.public_rows, plan=plan, with_forecast=False, alone=True)
+        return self.verdict
 
     def release(self, plan: AnyPlan | None, noted: Callable[[str], None] | None = None) -> None:
         """Charge the plan, train on the rows of the files, tell `noted` the checksum of the model, and write it."""

@@ -23,7 +23,7 @@ from confide.planning.made_up_fits import (
     estimator_with_chosen_features,
     estimator_with_chosen_schema,
 )
-from confide.planning.simulation import Forecast, design_of, simulate
+from confide.planning.simulation import Forecast, design_of, is_by_fits, simulate
 from confide.privacy.budgets import ApproxDP, as_budget
 from confide.privacy.mechanism import Plan
 from confide.training.auto_mechanism import MECHANISM_NAMES
@@ -212,8 +212,6 @@ class Alternatives:
 _ENOUGH, _FEW = 0.025, 0.2
 """Noise in rows as a share of all rows. On the schema of Adult with a guess of 0.15, simulated fits lose a tenth of what a
 model can learn at the first, and a third at the second (tests/planning/test_advice.py)."""
-_ENOUGH_COUNTS, _FEW_COUNTS = 0.005, 0.04
-"""The same for counts, whose slopes are most often far below the largest (benchmarks/forecasts.py --wasted)."""
 _ENOUGH_SUMS = 0.1
 """Noise on sums of products, as a multiple of the curvature of usual rows, up to which it costs little."""
 _LOST, _MOST_LOST = 0.1, 1.0 / 3.0
@@ -296,7 +294,8 @@ def verdict_of(
     error, positive_rate : as in `simulate`; without an error one of 0.15 is assumed, and without a
         rate one of one half, and the verdict says so
     with_forecast : bool
-        Whether an error is forecast, which takes a second or more.
+        Whether an error of two classes is forecast, which takes a second or more. Numbers, counts and several classes have
+        a forecast in any case, because it decides whether there are enough rows.
     alone : bool
         Whether nothing is said of other plans: of twice as many rows, and of a delta.
 
@@ -310,8 +309,8 @@ def verdict_of(
     designs = None if error is not None else _DESIGNS_OF_A_GUESS
     given: dict[str, Any] = {"n_rows": n_rows, "n_features": n_features, "positive_rate": positive_rate}
     simulated: Callable[..., Forecast] = partial(simulate, **given, n_designs=designs)
-    forecast, why = None, ""
-    if with_forecast:
+    forecast, why, by_fits = None, "", is_by_fits(estimator, decided)
+    if with_forecast or by_fits:
         try:
             forecast = simulated(estimator, error=error)
         except ParameterError:
@@ -320,7 +319,7 @@ def verdict_of(
             why = "there are no forecasts for this model and this budget"
     design = design_of(estimator)
     rare, columns = _rare_columns(estimator, decided, n_rows, n_features)
-    level, rows = _enough_rows(decided, design, forecast)
+    level, rows = _enough_rows(decided, design, forecast if by_fits else None)
     weights = "".join(f"Weights of rows are {line}." for name, line in design.lines().items() if name == "weights")
     said, delta, classes = f"Expected error: unknown, because {why}." if why else "", "", "".join(of_many_classes(decided))
     if forecast is not None:
@@ -409,7 +408,7 @@ def _enough_rows(plan: Any, design: SamplingDesign, forecast: Forecast | None) -
         return ENOUGH, "NOT PRIVATE: an infinite budget adds no noise."
     if sentence := wasted(plan, design.effective_share):
         return WASTED, sentence
-    if forecast is not None and (forecast.kind != "classes" or plan.problem.loss.constants.n_outputs > 1):
+    if forecast is not None:
         lost = (forecast.error - forecast.non_private_error) / (forecast.constant_error - forecast.non_private_error)
         if lost <= _LOST:
             return ENOUGH, "Enough rows."
@@ -421,16 +420,16 @@ def _enough_rows(plan: Any, design: SamplingDesign, forecast: Forecast | None) -
         if plan.forecast.is_poor:
             return TOO_FEW, "Too few rows for this budget: the noise hides most of the sums."
         return (ENOUGH, "Enough rows.") if plan.forecast.ratio <= _ENOUGH_SUMS else (FEW, "Few rows for this budget.")
-    is_count = plan.problem.loss.constants.is_count
-    enough, few = (_ENOUGH_COUNTS, _FEW_COUNTS) if is_count else (_ENOUGH, _FEW)
+    if plan.problem.loss.constants.is_count:
+        return UNKNOWN, ""  # their slopes are most often far below the largest
     # In rows of the mean weight, of which there are `n_rows`.
     noise, n_rows = noise_in_rows(plan) / design.effective_share, plan.problem.n_rows_low
-    if noise <= enough * n_rows:
+    if noise <= _ENOUGH * n_rows:
         return ENOUGH, "Enough rows."
-    missing = noise / enough / n_rows
+    missing = noise / _ENOUGH / n_rows
     times = f"{math.ceil(10.0 * missing) / 10.0 if missing < 10.0 else _two_digits(missing):,}"
     needed = f"about {_two_digits(missing * n_rows):,} rows, or {times} times the budget, would be enough."
-    if noise <= few * n_rows:
+    if noise <= _FEW * n_rows:
         return FEW, f"Few rows for this budget: {needed}"
     return TOO_FEW, f"Too few rows for this budget: {needed}"
 

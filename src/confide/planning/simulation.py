@@ -189,7 +189,7 @@ def simulate(
     plan = estimator_with(estimator, centre=False).plan(n_rows, n_features)
     if plan.lattice is None:
         raise ParameterError("forecasts are for private models, and an infinite budget adds no noise.")
-    if not hasattr(estimator, "classes") or plan.problem.loss.constants.n_outputs > 1:
+    if is_by_fits(estimator, plan):
         designs = _N_DESIGNS_OF_MANY_WEIGHTS if n_designs is None else n_designs
         return _by_fits(estimator, n_rows, n_features, error, positive_rate, seed, designs)
     error, positive_rate = GUESSED_ERROR if error is None else error, 0.5 if positive_rate is None else positive_rate
@@ -217,6 +217,11 @@ def simulate(
     errors = np.concatenate([_with_noise(plan, *rows, mean_weight) + error for rows in made_up])
     forecast = float(errors.mean())
     return Forecast(forecast, *_range(forecast, error, constant_error), error, constant_error, plan)
+
+
+def is_by_fits(estimator: Any, plan: Any) -> bool:
+    """Whether a forecast is one by fits to made-up tables: that of numbers, counts, or several classes."""
+    return not hasattr(estimator, "classes") or plan.problem.loss.constants.n_outputs > 1
 
 
 def _by_fits(
