@@ -14,7 +14,7 @@ from typing import Any
 
 from confide.errors import FileError, StudyError
 from confide.files import json_text, sha256_of, write_text
-from confide.studies.study import Study, _leaves, changes, fingerprint
+from confide.studies.study import Study, changes, fingerprint, leaves
 
 # How far a study has come, in a file beside it. It holds public facts, checksums and released numbers, and nothing else.
 
@@ -197,7 +197,7 @@ def with_prior(study: Study, state: State, ledger: LedgerFacts) -> Study:
         return study
     prior = study.last_model()
     if (before := state.fit) is not None and ledger.has_charged(before):
-        prior = json.loads(dict(_leaves(before.facts)).get("model.prior", "null"))
+        prior = json.loads(dict(leaves(before.facts)).get("model.prior", "null"))
     return study if prior is None else replace(study, model={**study.model, "prior": prior})
 
 

@@ -422,19 +422,19 @@ def fingerprint(facts: Mapping[str, Any]) -> str:
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What changed, one sentence for each key, for example "budget.epsilon was 1.0 and is 2.0"."""
-    old, new = dict(_leaves(before)), dict(_leaves(now))
+    old, new = dict(leaves(before)), dict(leaves(now))
     both = {key: (old.get(key, "absent"), new.get(key, "absent")) for key in {**old, **new}}
     differences = [f"{key} was {was} and is {now}" for key, (was, now) in both.items() if was != now]
     return differences or ["the order of the columns of the schema"]
 
 
-def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+def leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
     """The names of all facts, such as budget.epsilon, and each fact as JSON."""
     if not isinstance(value, Mapping):
         yield name, json.dumps(value, ensure_ascii=False)
         return
     for key, item in value.items():
-        yield from _leaves(item, f"{name}.{key}" if name else str(key))
+        yield from leaves(item, f"{name}.{key}" if name else str(key))
 
 
 def _given(described: Mapping[str, Any]) -> dict[str, Any]:
