@@ -85,19 +85,19 @@ def plan(
     if forecasts and (details or curve):
         screen.show(blocks_of_forecasts(forecasts))
     if page is not None:
-        others = {"schema": schema, "features": features, **guesses, "page": page, "neighbours": None, "n_rows_bounds": None}
-        screen.show(_written_page(page, options.words(others), model, rows, features, force=force, **guesses))
+        screen.show(_written_page(page, options, schema, model, rows, features, force=force, **guesses))
     screen.answer(lambda: document | output.choices_document(chosen, kernel), [] if details else [text(_ADVICE)])
 
 
 def _written_page(
-    page: Path, words: Iterator[str], model: Any, *numbers: int | None, force: bool, **guesses: Any
+    page: Path, options: ModelOptions, schema: Path | None, model: Any, *numbers: int | None, force: bool, **guesses: Any
 ) -> list[Block]:
     from confide.cli import output
     from confide.files import write_text
     from confide.report.page import plan_page
 
-    command = shlex.join(["confide", "plan", *words])
+    others = {"schema": schema, "features": numbers[1], **guesses, "page": page, "neighbours": None, "n_rows_bounds": None}
+    command = shlex.join(["confide", "plan", *options.words(others)])
     with output.working("making plans") as told:
         made = plan_page(model, *numbers, command=command, words=in_words_of_options, told=told, **guesses)
     write_text(page, made, overwrite=force)
