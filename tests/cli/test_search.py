@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 import confide
 from confide import Ledger
-from confide.cli.search import grid_of
+from confide.cli.search import grid_of, models_of
 from tests.cli.commands import refused, rows_of, run, write_rows
 
 SEARCH = ("search", "people.csv", "--schema", "people.toml", "--model", "svm", "--epsilon", "1")
@@ -32,6 +33,39 @@ def test_a_search_is_one_charge_and_writes_the_chosen_model(folder):
     assert "repeated" in text
     assert "--smoothing" in text
     assert "Charged to no ledger" in text
+
+
+def test_several_models_are_compared_in_one_charge(folder):
+    """Each with the options that it has. What is chosen is verified, predicts and has a report like any model."""
+    write_rows(Path("people.csv"), rows_of(900))
+    Ledger("study.db", limit=9.0)
+    grid = ("--grid", "model=logistic,additive,svm", "--grid", "knots=0,4", "--grid", "smoothing=.3")
+    named = {"logistic": "LogisticRegression", "additive": "AdditiveClassifier", "svm": "LinearSVC"}
+    given = ("search", "people.csv", "--schema", "people.toml", "--epsilon", "1", "--ledger", "study.db", *grid)
+    document = json.loads(run(*given, "--format", "json", "--seed", "3", code=3).stdout)
+    choice = document["choice"]
+    assert document["estimator"] == named[choice["--model"]]
+    assert choice.keys() == {"--model"} | {"additive": {"--knots"}, "svm": {"--smoothing"}}.get(choice["--model"], set())
+    shown = run(*given, "--method", "repeated", "--expected-tries", "4", "--out", "chosen.json").stdout
+    assert "candidate 3" in shown
+    assert "candidate 4" not in shown
+    assert re.search(r"^--model +(logistic|additive|svm)$", shown, re.MULTILINE)
+    assert Ledger("study.db").spent().epsilon == 2.0
+    assert "Verified" in run("verify", "chosen.json", "--ledger", "study.db", "--schema", "people.toml").stdout
+    run("predict", "chosen.json", "people.csv", "--out", "scored.csv")
+    run("report", "chosen.json", "--ledger", "study.db", "--out", "card.md")
+    assert "among 4 candidates of a public grid" in " ".join(Path("card.md").read_text(encoding="utf-8").split())
+
+
+def test_models_of_a_grid_take_their_own_options(folder):
+    """A file may name them too; an option that none of them has is left for the refusal."""
+    Path("grid.toml").write_text('model = ["logistic", "additive"]\nknots = [2]\nalpha = [0.1, 1.0]\n', encoding="utf-8")
+    kinds = {"logistic": confide.LogisticRegression(), "additive": confide.AdditiveClassifier()}
+    searched, grid = models_of(grid_of(["grid.toml", "smoothing=1"]), lambda kind: kinds[kind])
+    assert searched.steps == [("model", kinds["additive"])]
+    of_logistic, of_additive = grid
+    assert of_logistic == {"model": [kinds["logistic"]], "model__alpha": [0.1, 1.0], "model__smoothing": [1.0]}
+    assert of_additive == of_logistic | {"model": [kinds["additive"]], "model__knots": [2]}
 
 
 def test_grids_are_read_from_options_and_files(folder):
@@ -58,7 +92,10 @@ def test_grids_are_read_from_options_and_files(folder):
         (("--grid", "smoothing=much"), "--smoothing is not a number"),
         (("--grid", "knots=2"), "knots= is not a parameter of --model svm"),
         (("--grid", "intercept=perhaps"), "must be true or false"),
-        (("--grid", "neighbours=add-or-remove-one"), "--grid cannot vary neighbours"),
+        (("--grid", "neighbours=add-or-remove-one"), '"neighbours" cannot be chosen; these can: model, loss, knots'),
+        (("--grid", "model=svm,logistik"), '--model has no value "logistik" (did you mean "logistic"?)'),
+        (("--grid", "model=svm,ridge"), "--model ridge predicts numbers"),
+        (("--grid", "model=svm,logistic", "--grid", "knots=2"), "knots= is not a parameter of --model svm"),
         (("--grid", "smoothing=.5", "--held-out", "2"), "--held-out must be"),
         (("--grid", "smoothing=.5", "--expected-tries", "0"), "--expected-tries must be"),
     ],

@@ -222,7 +222,7 @@ def test_ridges_that_the_proof_makes_equal_are_refused_before_a_charge(rows, met
     X, y = rows
     ledger = Ledger(limit=2.0)
     alike = search(1.0, grid={"alpha": [1e-9, 0.5, 1e-8]}, method=method, ledger=ledger)
-    with pytest.raises(ParameterError, match=r"candidates 1 and 3 of the grid differ in alpha alone, and the proof raises"):
+    with pytest.raises(ParameterError, match=r"candidates 0 and 2 of the grid differ in alpha alone, and the proof raises"):
         alike.fit(X, y)
     with pytest.raises(ParameterError, match="Take one of them out"):
         alike.plan(3000, X.shape[1])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from confide.blocks import Block, heading, table, text, verbatim
-from confide.cli.option_values import OPTION_OF
+from confide.cli.option_values import OPTION_OF, classes_of_kinds
 from confide.cli.options import (
     MODEL_OPTIONS,
     Format,
@@ -23,6 +23,7 @@ from confide.errors import FileError, ParameterError
 from confide.known_words import listed_unknown
 
 if TYPE_CHECKING:
+    from confide.estimators.linear_model import PrivateLinearModel
     from confide.estimators.search import PrivateSearchCV
 
 
@@ -57,11 +58,12 @@ def search(
     budget, columns = spending.budget, schema_with_target(schema)
     files = files_of(data, columns)
     output.check_path(out, [*files, schema, *options.files, *files_of_ledger(spending.ledger)], overwrite=force)
-    points = grid_of(grid)
+    models, points = models_of(
+        grid_of(grid), lambda **kind: ModelOptions(**vars(options) | {"seed": None} | kind).estimator(budget, columns)
+    )
     charges = spending.charges(out, options.max_rows_per_person)
-    searched_model = ModelOptions(**vars(options) | {"seed": None}).estimator(budget, columns)
     searched = PrivateSearchCV(
-        searched_model, points, budget=budget, method=method, held_out=held_out,
+        models, points, budget=budget, method=method, held_out=held_out,
         score_share=score_share, clip=clip, expected_tries=expected_tries, ledger=charges.ledger, random_state=options.seed,
     )  # fmt: skip
     screen = output.Screen(output_format)
@@ -72,18 +74,18 @@ def search(
         screen.show(output.blocks_of_plan(searched.plan(n_rows)))
         with output.working("searching"):
             searched.fit(rows)
-        best = searched.best_estimator_
+        *_, best = getattr(searched.best_estimator_, "named_steps", {"": searched.best_estimator_}).values()
         charges.write_model(best, out, overwrite=force)
         screen.show(_blocks_of_choice(searched))
         screen.show([*output.blocks_of_guarantee(best), *output.blocks_of_model(best, MOST_WEIGHTS_SHOWN)])
         screen.answer(
-            lambda: _document(searched, out) | {"charge": charges.document()},
+            lambda: _document(searched, best, out) | {"charge": charges.document()},
             [heading("Done"), text(charges.closing_sentence()), verbatim(f"Wrote {out}")],
         )
     exit_if_void(best.guarantee_.void)
 
 
-_NOT_SEARCHED = ("kind", "prior", "public_prior", "effects", "jobs", "seed", "intervals", "interest", "risk_differences")
+_NOT_SEARCHED = ("prior", "public_prior", "effects", "jobs", "seed", "intervals", "interest", "risk_differences")
 
 
 def grid_of(given: list[str]) -> list[dict[str, list[Any]]]:
@@ -94,6 +96,8 @@ def grid_of(given: list[str]) -> list[dict[str, list[Any]]]:
     ParameterError, FileError
         If it names what no option of a model is, or a value cannot be read.
     """
+    from confide.estimators.search import FIXED
+
     texts: dict[str, list[str]] = {}
     for entry in given:
         name, equals, values = entry.partition("=")
@@ -103,15 +107,40 @@ def grid_of(given: list[str]) -> list[dict[str, list[Any]]]:
             if field in texts:
                 raise ParameterError(f"--grid names {option} twice; give all its values at once.")
             texts[field] = values_of_option
-    known = [name.replace("_", "-") for name in MODEL_OPTIONS if name not in _NOT_SEARCHED]
+    fixed = {*_NOT_SEARCHED, *FIXED}
+    known = [row.flag.removeprefix("--") for name, row in MODEL_OPTIONS.items() if not {name, row.name} & fixed]
     unknown = [name for name in texts if name.replace("_", "-") not in known]
     if unknown or not texts:
         which = f"{listed_unknown(unknown, known)} cannot be chosen; these can: {', '.join(known)}." if unknown else ""
         raise ParameterError(
             f"--grid must name options of a model and values for each, as in --grid alpha=.001,.01. {which}"
         )
-    rows = {name: MODEL_OPTIONS[name] for name in texts}
+    rows = {name: MODEL_OPTIONS["kind" if name == "model" else name] for name in texts}
     return [{row.name: [value_of(row, value) for value in texts[name]] for name, row in rows.items()}]
+
+
+def models_of(points: list[dict[str, list[Any]]], estimator: Callable[..., Any]) -> tuple[Any, list[dict[str, list[Any]]]]:
+    """What is searched over, and its grid: a model; or, where the grid names kinds of models, a pipeline of one step.
+
+    Parameters
+    ----------
+    points : what --grid states
+    estimator : makes the model of a `kind`, or else that of --model
+    """
+    from sklearn.pipeline import Pipeline
+
+    ((kinds, values),) = [(point.pop("kind", None), point) for point in points]
+    if kinds is None:
+        return estimator(), points
+    if unknown := [kind for kind in kinds if kind not in MODEL_OPTIONS["kind"].also]:
+        raise ParameterError(f"--model has no value {listed_unknown(unknown, MODEL_OPTIONS['kind'].also)}; correct --grid.")
+    models, grid = {kind: estimator(kind=kind) for kind in kinds}, []
+    # A parameter that none of them has is left to be refused.
+    strange = values.keys() - {name for model in models.values() for name in model.get_params()}
+    for model in models.values():
+        own = strange | model.get_params().keys()
+        grid.append({"model": [model]} | {f"model__{name}": values[name] for name in values if name in own})
+    return Pipeline([("model", model)]), grid
 
 
 def _of_file(path: Path) -> dict[str, list[str]]:
@@ -138,10 +167,13 @@ def _blocks_of_choice(searched: PrivateSearchCV) -> Iterator[Block]:
 
 
 def _options_of(values: dict[str, Any]) -> dict[str, str]:
-    return {OPTION_OF.get(name, name): str(value) for name, value in values.items()}
+    """The chosen options; the kind of a model by its value of --model."""
+    kinds = {of_kind: kind for kind, classes in classes_of_kinds().items() for of_kind in classes}
+    named = {name.removeprefix("model__"): kinds.get(type(value), value) for name, value in values.items()}
+    return {OPTION_OF.get(name, f"--{name}"): str(value) for name, value in named.items()}
 
 
-def _document(searched: PrivateSearchCV, out: Path) -> dict[str, Any]:
+def _document(searched: PrivateSearchCV, best: PrivateLinearModel, out: Path) -> dict[str, Any]:
     from confide.cli import output
 
     score = None
@@ -149,4 +181,4 @@ def _document(searched: PrivateSearchCV, out: Path) -> dict[str, Any]:
         name = "minus_clipped_error" if searched.plan_.errors else "accuracy"
         score = {name: searched.best_score_, "deviation": searched.best_score_deviation_}
     choice = {"model": str(out), "choice": _options_of(searched.best_params_), "score": score}
-    return choice | output.model_document(searched.best_estimator_)
+    return choice | output.model_document(best)

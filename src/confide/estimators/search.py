@@ -77,8 +77,9 @@ _SAME_FOR_ALL = (
     "neighbours", "n_rows_bounds", "max_rows_per_person", "schema", "classes", "inference_share", "intervals", "interest",
     "prior", "target_bound", "target_low", "target_high", "exposure_range",
 )  # fmt: skip
-_FIXED = dict.fromkeys(_SAME_FOR_ALL, "must be the same for all")
-_FIXED |= dict.fromkeys(("budget", "ledger", "random_state"), "is a parameter of the search")
+FIXED = dict.fromkeys(_SAME_FOR_ALL, "must be the same for all")
+FIXED |= dict.fromkeys(("budget", "ledger", "random_state"), "is a parameter of the search")
+"""What no grid can vary, and why."""
 
 _SHAPE = Fraction(1, 2)
 """Shape eta of the distribution of the number of tries. With 1/2, a search costs 2.5 times the epsilon of one try. Chosen by
@@ -337,7 +338,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
             _noise_beside_rows(one) / _noise_beside_rows(other) for one, other in zip(chosen.plans, alone, strict=True)
         )
         found: dict[str, int] = {}
-        for number, (point, its_plan) in enumerate(zip(ParameterGrid(self.param_grid), chosen.plans, strict=True), 1):
+        for number, (point, its_plan) in enumerate(zip(ParameterGrid(self.param_grid), chosen.plans, strict=True)):
             others = {name: value for name, value in point.items() if name.rpartition("__")[2] != "alpha"}
             if getattr(its_plan, "added_l2", 0.0) > 0.0 and (
                 number != (first := found.setdefault(joblib.hash([others, f"{its_plan.l2:.6g}"]), number))
@@ -480,8 +481,8 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
             raise ParameterError("param_grid must be a dict of parameter names and lists of values, or a list of dicts.")
         last = f"{self.estimator.steps[-1][0]}__" if hasattr(self.estimator, "steps") else ""
         names = {name.removeprefix(last) for point in grid for name in point}
-        for name in sorted(names & _FIXED.keys()):
-            rests = f"which {_FIXED[name]}: the guarantee rests on it"
+        for name in sorted(names & FIXED.keys()):
+            rests = f"which {FIXED[name]}: the guarantee rests on it"
             raise ParameterError(f"param_grid cannot vary {name}, {rests}. Take {name} out of param_grid.")
         if not last:
             _refuse_candidate([], self.estimator)
