@@ -110,6 +110,7 @@ NOT_BY_A_COMMAND_EITHER = (
     "max_sample_weight must be",
     "mean_sample_weight must be",
     "leave max_sample_weight and",
+    "a schema needs a pandas or Polars frame",
     "open_rows needs the path",
     "open_rows was given no file",
     "open_rows takes rows",
