@@ -33,6 +33,7 @@ GROUPS = {
         [
             "PrivateSearchCV",
             "PublicPrior",
+            "CalibratedClassifier",
             "describe",
             "evaluate",
             "family",

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from confide.estimators.additive import AdditiveClassifier as AdditiveClassifier
     from confide.estimators.additive import AdditiveRegressor as AdditiveRegressor
     from confide.estimators.additive import EffectsDisplay as EffectsDisplay
+    from confide.estimators.calibration import CalibratedClassifier as CalibratedClassifier
     from confide.estimators.description import describe as describe
     from confide.estimators.erm import ERMClassifier as ERMClassifier
     from confide.estimators.erm import ERMRegressor as ERMRegressor

@@ -28,7 +28,7 @@ from confide.privacy.objective_account import GaussianObjective
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.tables import Counts
 
-COLUMNS = ["number", "time", "purpose", "epsilon", "delta", "rho", "rows_per_person", *DETAILS]
+COLUMNS = ["number", "time", "purpose", "epsilon", "delta", "rho", "rows_per_person", "cohort", *DETAILS]
 
 
 @pytest.fixture(params=["memory", "file", "database"])

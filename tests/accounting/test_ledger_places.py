@@ -51,8 +51,8 @@ def test_what_was_charged_is_there_after_reopening(charged):
 @pytest.mark.parametrize(
     ("options", "advice"),
     [
-        ({"limit": 3.0}, "has the limit epsilon 4, delta 1e-06, not epsilon 3"),
-        ({"limit": ApproxDP(4.0, 1e-5)}, "not epsilon 4, delta 1e-05"),
+        ({"limit": 3.0}, "has the limit epsilon = 4, delta = 1e-06, not epsilon = 3"),
+        ({"limit": ApproxDP(4.0, 1e-5)}, "not epsilon = 4, delta = 1e-05"),
         ({"limit": ApproxDP(4.0, 1e-6), "neighbours": "add-or-remove-one"}, "replace-one guarantees, not add-or-remove-one"),
         ({"neighbours": "add-or-remove-one"}, "one ledger for each relation"),
         ({"accounting": "renyi"}, "accounting='sum', not 'renyi'"),

@@ -253,7 +253,7 @@ def test_show_speaks_json():
     assert document["head"] == ledger.head
     (entry,) = document["entries"]
     assert entry.pop("time").endswith("+00:00")
-    facts = {"number": 1, "purpose": "fit", "epsilon": None, "delta": None, "rho": 0.25, "rows_per_person": 1}
+    facts = {"number": 1, "purpose": "fit", "epsilon": None, "delta": None, "rho": 0.25, "rows_per_person": 1, "cohort": None}
     assert entry == facts | dict.fromkeys(("release", "user", "model", "sha256"))
 
 
@@ -390,7 +390,7 @@ def test_a_sublimit_is_made_shown_and_kept():
     assert own == {"purpose": "Waiting times", "per_year": True, "limit": 1.0, "spent": 0.75, "remaining": 0.25}
     lines = run("ledger", "show", "study.db", "--format", "csv").stdout.splitlines()
     assert lines[0].startswith("number,time,purpose,epsilon,delta,rho,rows_per_person")
-    assert '"Waiting times, release 1",0.75,,,1,charged by hand' in lines[1]
+    assert '"Waiting times, release 1",0.75,,,1,,charged by hand' in lines[1]
     assert len(lines) == 2
     run("ledger", "charge", "study.db", "--purpose", '=cmd("x")', "--epsilon", "0.5")
     *_, last = csv.DictReader(run("ledger", "show", "study.db", "--format", "csv").stdout.splitlines())

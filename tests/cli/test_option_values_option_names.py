@@ -67,6 +67,7 @@ NOT_BY_A_COMMAND = {
     "erm/coded_rows.py": "made by the library",
     "erm/group_bounds.py": "a command takes a number as the bound on rows",
     "estimators/transformers.py": "no command has transformers",
+    "estimators/calibration.py": "no command calibrates",
     "planning/kernels.py": "no command plans the features of a kernel by the statements of a paper",
     "planning/bounds.py": "no command bounds the risk of kernels",
     "features/columns.py": "a schema in a file has names and descriptions",

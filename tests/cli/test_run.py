@@ -516,6 +516,33 @@ def test_the_budget_of_a_year_is_a_sublimit_of_the_ledger(scheduled):
     assert spent() == 1.5
 
 
+def test_a_schedule_of_cohorts_charges_each_month_to_its_persons(scheduled):
+    """Three releases, each of its own rows with rates on its own, cost nobody more than one; a plain ledger is refused."""
+    text = Path("study.toml").read_text(encoding="utf-8").replace('every = "month"', 'every = "month"\ncohorts = "came"')
+    text = text.replace("budget_per_year = 1.0\n", "").replace("epsilon = 0.5", "epsilon = 5.0")
+    text = text.replace("[budget]\n", '[budget]\nneighbours = "add-or-remove-one"\nn_rows_bounds = [10, 1000000]\n')
+    people = pd.read_csv("people.csv")
+    months = ["2026-10", "2026-11", "2026-12"]
+    people["came"] = [months[place % 3] for place in range(len(people))]
+    for name in ("people.csv", "held_out.csv"):
+        people.to_csv(name, index=False)
+    Path("study.toml").write_text(text + EVALUATION, encoding="utf-8")
+    assert "cohorts" in refused("run", "study.toml", "--release", "2026-10")
+    Path("study.db").unlink()
+    whom = ("--neighbours", "add-or-remove-one", "--cohorts", "came")
+    run("ledger", "init", "study.db", "--epsilon", "5.25", *whom)
+    for month in months:
+        run("run", "study.toml", "--release", month)
+        run("run", "study.toml", "--release", month)
+    assert spent() == 5.25
+    assert confide.Ledger("study.db").entries()["cohort"].tolist() == [m for m in months for _ in range(2)]
+    assert confide.load("model.2026-12.json").schema.cohort == ("came", "2026-12")
+    shown = run("ledger", "show", "study.db").stdout
+    assert "nobody is in two" in shown
+    run("ledger", "charge", "study.db", "--epsilon", "0.5", "--purpose", "by hand", "--cohort", "2027-01")
+    assert json.loads(run("ledger", "show", "study.db", "--format", "json").stdout)["cohorts"] == "came"
+
+
 def test_a_dry_run_of_a_schedule_writes_nothing(scheduled):
     scheduled("2026-11-02")
     before = Path("study.db").read_bytes()

@@ -8,12 +8,13 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 from itertools import accumulate
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, cast
 
-from confide.accounting.filters import CURRENCIES, Amount, Filter, cost, costs_of, filter_for, least_rows, listed, refusal
+from confide.accounting import filters
 from confide.accounting.records import DETAILS, Entry, Header, canonical, checked_purpose, now
-from confide.blocks import Block, heading, table
+from confide.blocks import Block, heading, table, text
 from confide.errors import BudgetExceeded, LedgerError
 from confide.known_words import suggest_keywords_of
 from confide.privacy.budgets import Budget, Neighbours, with_amount
@@ -37,6 +38,17 @@ class Shared:
         yield heading("Budget")
         cells = [(title, *map(_cell, budget.amounts.values())) for title, budget in totals.items()]
         yield table(("", *self.limit.amounts), cells)
+        if self.cohorts is not None:
+            yield heading("Cohorts")
+            yield text(
+                f'The column "{self.cohorts}" says who is in which cohort, and nobody is in two. A charge for one costs the '
+                f"persons of that cohort alone. What is spent above is what those pay who pay most."
+            )
+            with self._up_to_date():
+                own, totals, names = self._filter, self._totals, ("all others", *filter(None, self._totals))
+            pairs = zip(names, filters.of_each(totals), strict=True)
+            cells = [(name, _cell(own.spent(t).amount), _cell(own.remaining(t).amount)) for name, t in pairs]
+            yield table(("cohort", "spent", "left"), cells, words=("cohort",))
         if len(caps := self.sublimits()):
             yield heading("Sub-limits")
             caps["per_year"] = ["each year" if per_year else "in all" for per_year in caps["per_year"]]
@@ -68,6 +80,11 @@ class Shared:
     def neighbours(self) -> Neighbours:
         """The neighbour relation of every charge."""
         return self._header.neighbours
+
+    @property
+    def cohorts(self) -> str | None:
+        """The column whose value says to which cohort a row belongs; None where every charge is for everybody."""
+        return self._header.cohorts
 
     @property
     def max_rows_per_person(self) -> int:
@@ -113,8 +130,12 @@ class Batch(Shared):
         self._lock = threading.Lock()
         self._process = os.getpid()
 
-    def charge(self, budget: object, *, purpose: str = "", neighbours: Neighbours | str | None = None) -> None:
+    def charge(
+        self, budget: object, *, purpose: str = "", neighbours: Neighbours | str | None = None, cohort: str | None = None
+    ) -> None:
         """Use up one release that was planned and is equal to this one, or raise and use up nothing.
+
+        The batch was charged for everybody, so a release for one cohort is paid too.
 
         Raises
         ------
@@ -129,10 +150,11 @@ class Batch(Shared):
                 "planned, or charge a ledger in a file. Nothing was used or charged."
             )
         release = events_of_charge(self, budget, neighbours)
+        own = filters.listed(filters.costs_of(release))
         with self._lock:
             if not self._unused[release]:
                 raise BudgetExceeded(
-                    f"the plan of this batch has no release left that is equal to this one, {listed(costs_of(release))}. "
+                    f"the plan of this batch has no release left that is equal to this one, {own}. "
                     f"Plan it with `ledger.plan`, or charge the ledger itself. Nothing was used or charged."
                 )
             self._unused[release] -= 1
@@ -165,21 +187,23 @@ def listed_entries(entries: Iterable[tuple[Entry, Mapping[str, str]]]) -> Any:
     """Charges with what is known of each, as a pandas frame."""
     import pandas as pd
 
-    rows = [
-        (e.number, e.time, e.purpose, *costs_of(e.events).values(), least_rows(e.events), *map(known.get, DETAILS))
-        for e, known in entries
-    ]
+    rows = []
+    for e, known in entries:
+        costs, protected = filters.costs_of(e.events).values(), filters.least_rows(e.events)
+        rows.append((e.number, e.time, e.purpose, *costs, protected, e.cohort, *map(known.get, DETAILS)))
     # As text, an absent detail would be NaN beside others.
-    frame = pd.DataFrame(rows, None, ["number", "time", "purpose", *CURRENCIES, "rows_per_person", *DETAILS], object)
-    return frame.astype({"number": int, "rows_per_person": int} | dict.fromkeys(CURRENCIES, float))
+    frame = pd.DataFrame(
+        rows, None, ["number", "time", "purpose", *filters.CURRENCIES, "rows_per_person", "cohort", *DETAILS], object
+    )
+    return frame.astype({"number": int, "rows_per_person": int} | dict.fromkeys(filters.CURRENCIES, float))
 
 
 def spending_of(ledger: Any) -> tuple[tuple[Entry, Budget], ...]:
     """Each charge in order, with what it and all charges before it cost together, in the currency of the limit."""
     with ledger._up_to_date():
         entries, filter_ = tuple(ledger._entries), ledger._filter
-    totals = accumulate(cost(filter_, entry.events) for entry in entries)
-    return tuple(zip(entries, map(filter_.spent, totals), strict=True))
+    _, *totals = accumulate(entries, partial(filters.with_charge, filter_), initial=cast("filters.Totals", {}))
+    return tuple(zip(entries, map(partial(filters.shown, max, filter_.spent), totals), strict=True))
 
 
 # Sub-limits: what the charges of one purpose may cost together. They reserve nothing, and no guarantee rests on them.
@@ -204,20 +228,16 @@ class Sublimit:
         """What a record says, in a ledger of this limit."""
         return cls(checked_purpose(facts["sublimit_on"]), with_amount(limit, facts["amount"]), facts["per_year"])
 
-    def refuse_excess(
-        self, purpose: str, events: tuple[Event, ...], time: str, accounting: str, entries: Sequence[Entry]
-    ) -> None:
-        """Raise if events of a purpose that counts here cost more at a time than is left."""
-        if is_of_purpose(purpose, self.purpose):
-            own, total = self.at(time, accounting, entries)
-            if not own.admits(total + cost(own, events)):
-                raise refusal(own, events, total, self.purpose)
+    def refuse_excess(self, charge: Entry, entries: Sequence[Entry]) -> None:
+        """Raise if a charge that counts here costs more at its time than is left."""
+        if is_of_purpose(charge.purpose, self.purpose):
+            filters.refuse_excess(*self.at(charge.time, charge.accounting, entries), charge, self.purpose)
 
-    def at(self, time: str, accounting: str, entries: Iterable[Entry]) -> tuple[Filter, Amount]:
+    def at(self, time: str, accounting: str, entries: Iterable[Entry]) -> tuple[filters.Filter, filters.Totals]:
         """The filter of the sub-limit, and what counts under it at a time."""
-        filter_, year = filter_for(self.limit, accounting), time[:4] if self.per_year else ""
-        counted = [e for e in entries if is_of_purpose(e.purpose, self.purpose) and e.time.startswith(year)]
-        return filter_, sum((cost(filter_, entry.events) for entry in counted), Amount())
+        filter_, year = filters.filter_for(self.limit, accounting), time[:4] if self.per_year else ""
+        counted = (e for e in entries if is_of_purpose(e.purpose, self.purpose) and e.time.startswith(year))
+        return filter_, reduce(partial(filters.with_charge, filter_), counted, cast("filters.Totals", {}))
 
 
 def is_of_purpose(purpose: str, whole: str) -> bool:
@@ -230,8 +250,9 @@ def listed_sublimits(sublimits: Iterable[Sublimit], accounting: str, entries: Se
     import pandas as pd
 
     rows = [
-        (cap.purpose, cap.per_year, cap.limit.amount, filter_.spent(total).amount, filter_.remaining(total).amount)
+        (cap.purpose, cap.per_year, cap.limit.amount, *(filters.shown(*how, totals).amount for how in ways))
         for cap in sublimits
-        for filter_, total in [cap.at(now(), accounting, entries)]
+        for filter_, totals in [cap.at(now(), accounting, entries)]
+        for ways in [((max, filter_.spent), (min, filter_.remaining))]
     ]
     return pd.DataFrame(rows, columns=["purpose", "per_year", "limit", "spent", "remaining"])

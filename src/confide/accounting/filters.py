@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, TypeAlias
 
+from confide.accounting.records import Entry
 from confide.errors import BudgetExceeded, LedgerError
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, concentrated_epsilon, concentrated_limit
 from confide.privacy.events import Event, PureMechanism
@@ -170,6 +172,41 @@ def cost(filter_: Filter, events: tuple[Event, ...]) -> Amount:
     """What events cost together."""
     # Cached, since a process that shares a file adds up the charges of all others, which are often equal.
     return sum(map(filter_.amount, events), Amount())
+
+
+# Totals of a ledger: what charges cost everybody, and beside that the persons of each cohort alone. Nobody is in two.
+
+Totals: TypeAlias = Mapping[str | None, Amount]
+"""By the name of a cohort; at None stands what everybody pays. Proof: proofs/cohorts.md."""
+
+
+def with_charge(filter_: Filter, totals: Totals, charge: Entry) -> Totals:
+    """The totals after a charge, for one cohort alone or for everybody."""
+    return {**totals, charge.cohort: totals.get(charge.cohort, Amount()) + cost(filter_, charge.events)}
+
+
+def of_each(totals: Totals) -> list[Amount]:
+    """What a person pays who is in no cohort that was charged alone, and then a person of each of these."""
+    everybody = totals.get(None, Amount())
+    return [everybody, *(everybody + own for cohort, own in totals.items() if cohort is not None)]
+
+
+def shown(chosen: Callable[[Iterable[float]], float], of_total: Callable[[Amount], Budget], totals: Totals) -> Budget:
+    """The most (`max`, `filter_.spent`) that anybody pays, or the least (`min`, `filter_.remaining`) that is left.
+
+    Each amount by itself.
+    """
+    budgets = list(map(of_total, of_each(totals)))
+    pairs = zip(*map(dict.values, map(attrgetter("amounts"), budgets)), strict=True)
+    return type(budgets[0]).of_sum(*map(chosen, pairs))
+
+
+def refuse_excess(filter_: Filter, totals: Totals, charge: Entry, purpose: str | None = None) -> None:
+    """Raise unless everybody whom a charge concerns stays within the limit. The purpose is that of a sub-limit."""
+    before, after = ({charge.cohort: Amount(), **totals}, with_charge(filter_, totals, charge))
+    for total, then in zip(of_each(before), of_each({**before, **after}), strict=True):
+        if not filter_.admits(then):
+            raise refusal(filter_, charge.events, total, purpose)
 
 
 def least_rows(events: Iterable[Event]) -> int:

@@ -77,6 +77,10 @@ class Ledger(Shared, Shown):
         that protects fewer rows of a person together is refused, because such a person would pay more for it. One that
         protects more counts in full. A budget alone, charged by hand, counts as one for this unit. A ledger that exists may
         be for more rows than are asked for here.
+    cohorts : str or None
+        The column whose value says to which cohort a row belongs, fixed for good, such as the month in which a person came.
+        A charge for one cohort then costs the persons of that cohort alone, and the limit is for what each person pays: for
+        everybody, and for his cohort. Needs "add-or-remove-one" and one row a person. None: every charge is for everybody.
     accounting : "auto", "sum" or "renyi"
         How charges add up under an ApproxDP limit. "sum" adds epsilons and deltas, and suits pure charges and few
         approximate ones. "renyi" adds Rényi divergences of one order, and suits many releases with Gaussian noise.
@@ -116,6 +120,7 @@ class Ledger(Shared, Shown):
         limit: Budget | float | None = None,
         neighbours: Neighbours | str = Neighbours.REPLACE_ONE,
         max_rows_per_person: int = 1,
+        cohorts: str | None = None,
         accounting: str = "auto",
         finish: bool = False,
     ) -> None:
@@ -125,7 +130,8 @@ class Ledger(Shared, Shown):
         header = None
         if limit is not None:
             limit = as_budget(limit)
-            header = Header(uuid.uuid4().hex, limit, relation, filters.accounting_for(limit, accounting), rows)
+            way = filters.accounting_for(limit, accounting)
+            header = Header(uuid.uuid4().hex, limit, relation, way, rows, cohorts=cohorts)
         self._records: Records
         if path is not None:
             self._records = stored = stored_records(path)
@@ -139,7 +145,12 @@ class Ledger(Shared, Shown):
         super().__init__()
         self.dated_like: str | None = None  # the time that charges through this object are given
         with self._up_to_date():
-            self._check_agreement(header, relation, rows, accounting)
+            self._header.refuse_others(self._records.path, header, relation, rows, cohorts)
+            if accounting != "auto" and filters.accounting_for(self.limit, accounting) != self._accounting:
+                raise LedgerError(
+                    f"{self._records.path} has accounting={self._accounting!r}, not {accounting!r}, and it is fixed once. "
+                    f"Leave `accounting` out, or give another path."
+                )
 
     @property
     def accounting(self) -> str:
@@ -213,6 +224,7 @@ class Ledger(Shared, Shown):
         purpose: str = "",
         neighbours: Neighbours | str | None = None,
         details: Mapping[str, str] | None = None,
+        cohort: str | None = None,
     ) -> None:
         """Record a charge, or raise and record nothing. When it returns, the charge is on the disk.
 
@@ -229,6 +241,8 @@ class Ledger(Shared, Shown):
             What was bought, as texts: "release", "user", "model" (a file) and "sha256" (its checksum). Public like the
             purpose; they change no amount, and nothing checks that they are true. "intent", a checksum of what decides the
             release, is for releases of confide: whoever gives it calls `end` before the release is seen.
+        cohort : str or None
+            The one value of the column of cohorts that all rows have which the release may depend on. None: all rows.
 
         Raises
         ------
@@ -242,9 +256,9 @@ class Ledger(Shared, Shown):
             is another process.
         """
         checked = checked_details({} if details is None else details, (*DETAILS, INTENT))
-        self._append(events_of_charge(self, budget, neighbours), purpose, checked)
+        self._append(events_of_charge(self, budget, neighbours), purpose, checked, cohort)
 
-    def check(self, items: Iterable[object], purpose: str = "") -> None:
+    def check(self, items: Iterable[object], purpose: str = "", cohort: str | None = None) -> None:
         """Raise what charging all these one after the other would raise. Records nothing, and promises nothing for later.
 
         Parameters
@@ -252,6 +266,8 @@ class Ledger(Shared, Shown):
         items : budgets, plans or events
         purpose : str
             What they are for, since the purpose may have a sub-limit.
+        cohort : str or None
+            The cohort that they concern alone, as in `charge`.
 
         Raises
         ------
@@ -262,7 +278,7 @@ class Ledger(Shared, Shown):
             e for item in checked_list("items", items, "budgets") for e in events_of_charge(self, item, None)
         ):
             with self._up_to_date():
-                self._refuse_excess(events, checked_purpose(purpose))
+                self._admitted(events, checked_purpose(purpose), {}, cohort)
 
     def sublimit(self, purpose: str, amount: float, *, per_year: bool = False) -> None:
         """Cap what all charges of one purpose may cost together, such as those of one study of several.
@@ -370,24 +386,27 @@ class Ledger(Shared, Shown):
             raise ParameterError("a plan needs at least one release that costs something.")
         if self.limit.is_approximate and self.accounting != "renyi":
             with self._up_to_date():
-                left = filters.exact(self.limit.slack) - self._total.delta
+                left = filters.exact(self.limit.slack) - max(total.delta for total in filters.of_each(self._totals))
             delta = filters.rounded_down(left) if delta is None else ApproxDP(1.0, delta).delta
             if delta >= ApproxDP.ranges["delta"][0] and all(event.budget.is_private for event in events):
                 events = filters.joint_events(self.limit, events, delta)
         elif delta is not None:
             raise ParameterError("delta is for ledgers that add epsilons and deltas under an ApproxDP limit; leave it out.")
-        self._append(events, purpose)
+        self._append(events, purpose, {})
         return Batch(self, releases)
 
     def spent(self) -> Budget:
-        """What all charges cost a person with at most `max_rows_per_person` rows, in the currency of the limit."""
+        """What all charges cost a person with at most `max_rows_per_person` rows, in the currency of the limit.
+
+        Of cohorts it is what the persons of that one pay which pays most.
+        """
         with self._up_to_date():
-            return self._filter.spent(self._total)
+            return filters.shown(max, self._filter.spent, self._totals)
 
     def remaining(self) -> Budget:
-        """What is left under the limit, in its currency."""
+        """What is left under the limit for everybody, in its currency."""
         with self._up_to_date():
-            return self._filter.remaining(self._total)
+            return filters.shown(min, self._filter.remaining, self._totals)
 
     def entries(self) -> Any:
         """The charges in order, a pandas frame: number, time (UTC), purpose, epsilon, delta and rho (NaN where absent).
@@ -425,36 +444,43 @@ class Ledger(Shared, Shown):
             )
         return n_charges
 
-    def _append(self, events: tuple[Event, ...], purpose: str, details: Mapping[str, str] | None = None) -> None:
+    def _append(
+        self, events: tuple[Event, ...], purpose: str, details: Mapping[str, str], cohort: str | None = None
+    ) -> None:
         said = checked_purpose(purpose)
         if not events:
             return  # the empty event of dp_accounting costs nothing
         with self._up_to_date(writing=True) as session:
             if self.finish:
-                number, attempt = self._attempts.next(self._entries, events, (details or {}).get(INTENT))
+                number, attempt = self._attempts.next(self._entries, events, details.get(INTENT))
                 text = mark_text(number, attempt, ended=False)
             else:
-                accounting, number, attempt = self._refuse_excess(events, said), len(self._entries) + 1, 1
-                text = text_of_charge(Entry(number, self.dated_like or now(), said, accounting, events, details or {}))
+                charge = self._admitted(events, said, details, cohort)
+                number, attempt, text = charge.number, 1, text_of_charge(charge)
             self._add(session, text)
         self._of_thread.last_charge, self._of_thread.last_attempt = number, attempt
 
-    def _refuse_excess(self, events: tuple[Event, ...], purpose: str) -> str:
-        """Raise unless the events fit under the limit and those of their purpose; otherwise say how they add up."""
+    def _admitted(self, events: tuple[Event, ...], purpose: str, details: Mapping[str, str], cohort: str | None) -> Entry:
+        """The next charge. Raise unless it fits under the limit and those of its purpose."""
         accounting = self._accounting
         if accounting == "auto":  # the way that suits the currency of the first charge
             accounting = "renyi" if events[0].budget.is_concentrated else "sum"
-        filter_ = filters.filter_for(self.limit, accounting)
+        if cohort is not None and self.cohorts is None:
+            raise LedgerError(
+                "this ledger counts every charge for everybody. For charges that concern one cohort alone, make a ledger "
+                "with cohorts, named by the column that says who is in which. Nothing was used or charged."
+            )
         if filters.least_rows(events) < self.max_rows_per_person:
             raise LedgerError(
                 f"this ledger is for max_rows_per_person={self.max_rows_per_person}; fit with it or more. Such a person "
                 f"would pay more for a charge that protects {filters.least_rows(events)}. Nothing was used or charged."
             )
-        if not filter_.admits(self._total + filters.cost(filter_, events)):
-            raise filters.refusal(filter_, events, self._total)
+        time = self.dated_like or now()
+        charge = Entry(len(self._entries) + 1, time, purpose, accounting, events, details, cohort)
+        filters.refuse_excess(filters.filter_for(self.limit, accounting), self._totals, charge)
         for cap in self._sublimits.values():
-            cap.refuse_excess(purpose, events, self.dated_like or now(), accounting, self._entries)
-        return accounting
+            cap.refuse_excess(charge, self._entries)
+        return charge
 
     @property
     def _accounting(self) -> str:
@@ -470,7 +496,7 @@ class Ledger(Shared, Shown):
         with self._records.session(writing=writing) as session:
             for record in session.records_after(self._last):
                 self._count(record)
-            if not self._filter.admits(self._total):
+            if not all(map(self._filter.admits, filters.of_each(self._totals))):
                 raise LedgerError(
                     f"the charges in {self._records.path} exceed its limit, so it was changed by hand. Put back the newest "
                     f"copy. Nothing was used or charged."
@@ -487,7 +513,8 @@ class Ledger(Shared, Shown):
         """Have counted nothing, so that the next session counts all records."""
         self._last: Record | None = None
         self._entries, self._notes = list[Entry](), dict[int, dict[str, str]]()
-        self._attempts, self._total, self._sublimits = Attempts(), filters.Amount(), dict[str, Sublimit]()
+        self._attempts, self._sublimits = Attempts(), dict[str, Sublimit]()
+        self._totals: filters.Totals = {}
 
     def _count(self, record: Record) -> None:
         try:
@@ -530,36 +557,13 @@ class Ledger(Shared, Shown):
         entry, number = Entry.from_text(record.text), len(self._entries) + 1
         if (entry.text, entry.number) != (record.text, number) or self._accounting not in ("auto", entry.accounting):
             return False
-        if filters.least_rows(entry.events) < self.max_rows_per_person:
+        if filters.least_rows(entry.events) < self.max_rows_per_person or (entry.cohort and self.cohorts is None):
             return False
-        self._total = self._total + filters.cost(filters.filter_for(self.limit, entry.accounting), entry.events)
+        self._totals = filters.with_charge(filters.filter_for(self.limit, entry.accounting), self._totals, entry)
         self._entries.append(entry)
         if INTENT in entry.details:
             self._attempts.begin(number)
         return True
-
-    def _check_agreement(self, header: Header | None, relation: Neighbours, rows: int, accounting: str) -> None:
-        """Refuse to open a ledger that does not agree with the arguments of the caller."""
-        place = self._records.path
-        if header is not None and header.limit != self.limit:
-            own, other = (filters.listed(limit.amounts) for limit in (self.limit, header.limit))
-            raise LedgerError(
-                f"{place} has the limit {own}, not {other}. A limit is fixed once: leave `limit` out, or give another path."
-            )
-        if relation is not self.neighbours and (header is not None or relation is not Neighbours.REPLACE_ONE):
-            raise LedgerError(
-                f"{place} counts {self.neighbours} guarantees, not {relation}. Use one ledger for each relation."
-            )
-        if rows > self.max_rows_per_person:
-            raise LedgerError(
-                f"{place} is for max_rows_per_person={self.max_rows_per_person}, not {rows}: a person with more rows would "
-                f"pay more than it counts. Use a new ledger for such persons."
-            )
-        if accounting != "auto" and filters.accounting_for(self.limit, accounting) != self._accounting:
-            raise LedgerError(
-                f"{place} has accounting={self._accounting!r}, not {accounting!r}, and it is fixed once. Leave `accounting` "
-                f"out, or give another path."
-            )
 
     def __repr__(self) -> str:
         place = "in memory" if self._records.path is None else repr(str(self._records.path))

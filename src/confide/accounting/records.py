@@ -18,8 +18,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, Self
 
-from confide.errors import LedgerError, ParameterError
-from confide.privacy.budgets import Budget, Neighbours, budget_from_dict
+from confide.errors import LedgerError, ParameterError, is_text
+from confide.privacy.budgets import Budget, Neighbours, budget_from_dict, shown_amounts
 from confide.privacy.events import Event, checked_rows
 
 FORMAT_VERSION = 3
@@ -111,15 +111,24 @@ class Header:
     accounting: str
     max_rows_per_person: int
     format: int = FORMAT_VERSION
+    cohorts: str | None = None
 
     def __post_init__(self) -> None:
         if not self.limit.is_private:
             raise ParameterError("the limit of a ledger must be finite.")
+        counts_alone = self.neighbours is Neighbours.ADD_OR_REMOVE_ONE and self.max_rows_per_person == 1
+        if self.cohorts is not None and not (counts_alone and is_text(self.cohorts) and self.cohorts.strip()):
+            raise ParameterError(
+                "cohorts, the name of a column, need neighbours='add-or-remove-one' and max_rows_per_person=1: a row "
+                "replaced by one of another cohort changes two, and several rows of a person may lie in several."
+            )
 
     @property
     def text(self) -> str:
         """Canonical JSON."""
         facts = asdict(self) | {"limit": self.limit.to_dict()}
+        if self.cohorts is None:
+            del facts["cohorts"]
         return canonical(facts)
 
     @classmethod
@@ -133,12 +142,34 @@ class Header:
         if not re.fullmatch("[0-9a-f]{32}", facts["identity"]) or facts["accounting"] not in ("auto", "sum", "renyi"):
             raise ValueError
         limit = budget_from_dict(facts["limit"])
-        return cls(facts["identity"], limit, neighbours, facts["accounting"], rows, facts["format"])
+        return cls(facts["identity"], limit, neighbours, facts["accounting"], rows, facts["format"], facts.get("cohorts"))
+
+    def refuse_others(
+        self, place: object, asked: Header | None, relation: Neighbours, rows: int, cohorts: str | None
+    ) -> None:
+        """Refuse to open a ledger that does not agree with what the caller asks for, or would create."""
+        if asked is not None and asked.limit != self.limit:
+            raise LedgerError(
+                f"{place} has the limit {shown_amounts(self.limit)}, not {shown_amounts(asked.limit)}. A limit is fixed "
+                f"once: leave `limit` out, or give another path."
+            )
+        if relation is not self.neighbours and (asked is not None or relation is not Neighbours.REPLACE_ONE):
+            raise LedgerError(
+                f"{place} counts {self.neighbours} guarantees, not {relation}. Use one ledger for each relation."
+            )
+        if rows > self.max_rows_per_person:
+            raise LedgerError(
+                f"{place} is for max_rows_per_person={self.max_rows_per_person}, not {rows}: a person with more rows would "
+                f"pay more than it counts. Use a new ledger for such persons."
+            )
+        if cohorts not in (None, self.cohorts):
+            own = "no cohorts" if self.cohorts is None else f'cohorts by the column "{self.cohorts}"'
+            raise LedgerError(f"{place} has {own}, fixed once. Leave cohorts out, or give another path.")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One charge. `accounting` is the way of adding, which the first charge fixed for all."""
+    """One charge, for all or for one cohort alone. `accounting` is the way of adding, which the first charge fixed."""
 
     number: int
     time: str
@@ -146,12 +177,14 @@ class Entry:
     accounting: str
     events: tuple[Event, ...]
     details: Mapping[str, str] = field(default_factory=dict)
+    cohort: str | None = None
 
     @property
     def text(self) -> str:
         """Canonical JSON."""
         facts = {name: getattr(self, name) for name in ("number", "time", "purpose", "accounting")}
-        details = {"details": dict(self.details)} if self.details else {}
+        details: dict[str, object] = {"details": dict(self.details)} if self.details else {}
+        details |= {} if self.cohort is None else {"cohort": self.cohort}
         return canonical(facts | {"events": [event.to_dict() for event in self.events]} | details)
 
     @classmethod
@@ -163,7 +196,8 @@ class Entry:
             raise ValueError
         if datetime.fromisoformat(facts["time"]).utcoffset() != timedelta(0) or not isinstance(facts["events"], list):
             raise ValueError
-        facts["purpose"].encode()  # text, and without half a surrogate pair
+        for text in (facts["purpose"], facts.get("cohort", "")):
+            text.encode()  # text, and without half a surrogate pair
         return cls(**facts | {"events": tuple(map(Event.from_dict, facts["events"])), "details": details})
 
 

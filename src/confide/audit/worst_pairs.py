@@ -76,6 +76,8 @@ def domain_of(estimator: Any) -> Domain:
         low, high = ({name: values[side] for name, values in ends.items()} for side in (0, -1))
         mixed = {name: (low if place % 2 else high)[name] for place, name in enumerate(low)}
         column = None if schema.target is None else schema.target.column
+        if schema.cohort is not None:
+            high, low, mixed = (corner | dict([schema.cohort]) for corner in (high, low, mixed))
         return Domain((high, low, mixed), low, targets, column, schema.person, beside=schema.beside)
     bounds = getattr(estimator, "bounds", None)
     if bounds is not None:

@@ -19,11 +19,12 @@ from confide.cli.option_values import is_dialogue
 from confide.errors import BudgetWarning, FileError, ParameterError
 from confide.estimators.linear_model import document_of_model
 from confide.expected_noise import NOISE_HIDES
+from confide.features.schema import Schema
 from confide.files import document_text, rescued, write_text
 from confide.privacy.budgets import Budget, shown_amounts
 from confide.privacy.events import as_events
 from confide.report.ledger_facts import unit_note
-from confide.training.charge import STOPS, VOID_MARK, note_checksum
+from confide.training.charge import STOPS, VOID_MARK, cohort_of, note_checksum
 
 NO_LEDGER_GIVEN = "Charged to no ledger: nothing adds this release to others from these rows. To add them up, give --ledger."
 _MAKE_ONE = (
@@ -203,8 +204,8 @@ class Charges:
         """The purposes of all charges that the ledger holds now."""
         return [] if self.ledger is None else list(self.ledger.entries()["purpose"])
 
-    def checked(self, events: Iterable[object]) -> None:
-        """Raise what charging all these would raise. Nothing is charged.
+    def checked(self, events: Iterable[object], schema: Schema) -> None:
+        """Raise what charging all these would raise, for rows read by a schema. Nothing is charged.
 
         Raises
         ------
@@ -212,7 +213,7 @@ class Charges:
             If the ledger has too little left, or cannot count them.
         """
         if self.ledger is not None:
-            self.ledger.check(events, self.ledger.purpose or "")
+            self.ledger.check(events, self.ledger.purpose or "", cohort_of(schema, self.ledger))
 
     def closing_sentence(self) -> str:
         """The sentence that a successful fit ends with: what was charged, and what is left."""

@@ -30,6 +30,7 @@ def prepared_fit(
     cache: Path | None = None,
     report: Path | None = None,
     force: bool = False,
+    cohort: tuple[str, str] | None = None,
 ) -> PreparedFit:
     """The fit, once files, schema and options are known to fit together. No row is read.
 
@@ -43,13 +44,14 @@ def prepared_fit(
     cache : folder for encoded rows; None for none
     report : file of the report; None for none
     force : whether files that exist are replaced
+    cohort : column and value of the rows that are used alone, where the schedule of a study says so
     """
     from confide.cli import output
     from confide.data.files import opened
     from confide.data.sources import files_of
     from confide.intake.rows import checked_cache
 
-    budget, columns = spending.budget, schema_with_target(schema)
+    budget, columns = spending.budget, schema_with_target(schema, cohort)
     files = files_of(data, columns)
     for path in files:
         with opened(path):

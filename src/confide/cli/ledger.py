@@ -35,6 +35,7 @@ def init(
     rho: float | None = None,
     neighbours: NeighboursName = "replace-one",
     max_rows_per_person: int = 1,
+    cohorts: str | None = None,
     accounting: Literal["auto", "sum", "renyi"] | None = None,
 ) -> None:
     """Create a ledger. Its limit can never be changed, and an existing ledger is never replaced.
@@ -55,7 +56,9 @@ def init(
         chosen = str(typer.prompt("sum or renyi", default="sum"))
         if chosen not in ("sum", "renyi"):
             raise ParameterError("the answer must be sum or renyi; nothing was created.")
-    created = Ledger(path, limit=limit, neighbours=neighbours, max_rows_per_person=max_rows_per_person, accounting=chosen)
+    created = Ledger(
+        path, limit=limit, neighbours=neighbours, max_rows_per_person=max_rows_per_person, cohorts=cohorts, accounting=chosen
+    )
     whom = f"{created.neighbours}), for {_protected_persons(created)}"
     blocks = [
         verbatim(f"Created {path}."),
@@ -120,6 +123,7 @@ def charge(
     delta: float | None = None,
     rho: float | None = None,
     neighbours: NeighboursName | None = None,
+    cohort: str | None = None,
     output_format: Format = "text",
 ) -> None:
     """Charge what is released elsewhere from the same rows, for example by another program. There is no refund.
@@ -133,7 +137,7 @@ def charge(
 
     budget, opened = chosen_budget(epsilon, delta, rho, "charge"), Ledger(path)
     details = {"release": "charged by hand", "user": current_user()}
-    opened.charge(budget, purpose=purpose, neighbours=neighbours, details=details)
+    opened.charge(budget, purpose=purpose, neighbours=neighbours, details=details, cohort=cohort)
     left, charged = opened.remaining(), {"number": opened.last_charge, "charged": budget.to_dict()}
     output.Screen(output_format).answer(
         lambda: {"ledger": str(path), **charged, "remaining": left.to_dict()},
@@ -181,7 +185,7 @@ def _document(ledger: Ledger, path: str) -> dict[str, Any]:
     """The ledger, for programs. Numbers that a charge does not have are null."""
     from confide.report.ledger_facts import entries_as_json
 
-    unit = {"neighbours": str(ledger.neighbours), "max_rows_per_person": ledger.max_rows_per_person}
+    unit = {name: getattr(ledger, name) for name in ("neighbours", "max_rows_per_person", "cohorts")}
     totals = {"limit": ledger.limit.to_dict(), "spent": ledger.spent().to_dict(), "remaining": ledger.remaining().to_dict()}
     facts = {"ledger": str(path), **unit, "accounting": ledger.accounting, **totals}
     facts["sublimits"] = ledger.sublimits().to_dict("records")

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from configparser import ConfigParser
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from shutil import copyfileobj
 from types import SimpleNamespace
@@ -399,15 +399,15 @@ def schema_of(path: Path | None) -> Schema | None:
     return None if path is None else Schema.from_toml(path)
 
 
-def schema_with_target(path: Path) -> Schema:
-    """The schema in a file, which must have a target."""
+def schema_with_target(path: Path, cohort: tuple[str, str] | None = None) -> Schema:
+    """The schema in a file, which must have a target; with the cohort of a release, by column and value."""
     schema = schema_of(path)
     if schema is None or schema.target is None:
         raise ParameterError(
             f'{path} names no target; add a line such as target = {{ column = "income", negative = "no", positive = '
             f'"yes" }} for labels, or target = {{ column = "price", low = 0, high = 20000 }} for numbers, above its columns.'
         )
-    return schema
+    return schema if cohort is None else replace(schema, cohort=cohort)
 
 
 def exit_if_void(void: str | None) -> None:

@@ -236,7 +236,7 @@ def _reasons(model: PrivateLinearModel, part: FilePart, table: Any) -> list[str 
         try:
             read = _as_read(replace(part, kinds={name: part.kinds[name]}), table.__class__.from_arrays([cells], [name]))
             if column is not None:
-                RawTable.of(read, Schema([column]), with_person=False).checked_column(0, refuse=True)
+                RawTable.of(read, Schema([column]), choosing=False).checked_column(0, refuse=True)
             elif not np.isfinite(read[name].to_numpy(zero_copy_only=False).astype(float)).all():
                 raise InputError(f'column "{name}": holds numbers that are missing or infinite.')
         except InputError as error:

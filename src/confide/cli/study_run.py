@@ -164,7 +164,7 @@ class StudyRun:
         study = with_prior(study, state, ledger)
         options = options_of(study)
         _refuse_no_family(study, options)
-        schema = schema_with_target(study.located(study.data.schema))
+        schema = schema_with_target(study.located(study.data.schema), study.cohort)
         fit = step_of_fit(study, state, facts_of_fit(study, schema), ledger, again=again)
         is_done = fit.standing is Standing.DONE
         facts = facts_of_evaluation(study, fit.begun.fingerprint)
@@ -201,6 +201,7 @@ class StudyRun:
         from confide.intake.rows import open_rows
 
         study, whom = self.study, self.study.budget
+        schema = schema_with_target(study.located(study.data.schema), study.cohort)
         events: dict[str, list[Event]] = {study.ledger_place: [], study.ledger_place_of_evaluation: []}
         if self.prepared is not None:
             try:
@@ -211,7 +212,6 @@ class StudyRun:
                 events[study.ledger_place].append(self.plan.event)
         if study.evaluation is not None and self.evaluation is not None and self.evaluation.standing is not Standing.DONE:
             # Before the fit is charged, so that its charge is not followed by a refusal of these rows.
-            schema = schema_with_target(study.located(study.data.schema))
             rows: Any = open_rows(str(study.located(study.evaluation.file)), schema)
             check_rows_to_score(rows, schema, max_rows_per_person=whom.max_rows_per_person)
             counts = plan_of_evaluation(
@@ -229,7 +229,7 @@ class StudyRun:
                     # A fit that was prepared has already warned if its own ledger counts fewer rows of a person.
                     has_warned = self.prepared is not None and place == study.ledger_place
                     rows = 1 if has_warned else whom.max_rows_per_person
-                    Charges(place, purpose=study.purpose, rows=rows).checked(charges)
+                    Charges(place, purpose=study.purpose, rows=rows).checked(charges, schema)
             except BudgetExceeded as error:
                 words = in_words_of_keys(study, error)
                 if len(charges) > 1:
@@ -247,14 +247,21 @@ class StudyRun:
         Raises
         ------
         StudyError
-            If the ledger has another sub-limit for this study, or a limit below it.
+            If the ledger has another sub-limit for this study, or a limit below it, or does not count by its cohorts.
         """
         from confide.accounting.ledger import Ledger
 
         study, most = self.study, getattr(self.study.schedule, "budget_per_year", None)
-        if most is None:
+        if most is None and study.cohort is None:
             return
         ledger = Ledger(study.ledger_place)
+        if study.cohort is not None and ledger.cohorts != study.cohort[0]:
+            raise StudyError(
+                f"{study.path}: [schedule] cohorts: the ledger does not count by this column, so every release would cost "
+                f"everybody. Make one with `confide ledger init --cohorts`, or leave cohorts out."
+            )
+        if most is None:
+            return
         limit, symbol = ledger.limit.amount, ledger.limit.symbol
         if most > limit:
             raise StudyError(
@@ -379,7 +386,7 @@ def _prepared(study: Study, options: ModelOptions, fit: Step) -> PreparedFit:
         data = (
             str(study.located(study.data.file)) if query is None else rows_asked_for(study.data.file, study.located(query))
         )
-        return prepared_fit(data=data, schema=schema, options=options, spending=spending, out=out)
+        return prepared_fit(data=data, schema=schema, options=options, spending=spending, out=out, cohort=study.cohort)
     except ParameterError as error:
         raise _in_its_words(study, error) from None
 

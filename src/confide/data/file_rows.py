@@ -35,7 +35,7 @@ from confide.erm.source import BlockwiseSum
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.cells import CellNumbers, Levels
 from confide.features.schema import Schema
-from confide.features.table import RawTable, RowsPerPerson, read_identities
+from confide.features.table import RawTable, RowsPerPerson, rows_that_count
 from confide.threads import Pass, Progress
 
 _HELD_BYTES, _HELD_FILES = 2**28, 2**29
@@ -86,23 +86,22 @@ class FileRows(OpenedRows):
             raise self._empty()
         return n_rows
 
-    def of_persons(self, rows_per_person: RowsPerPerson) -> tuple[RawTables, int | None]:
-        """The rows that count of each person, and the number of all rows; all rows and None without a column of persons."""
-        if self.schema.person is None:
+    def that_count(self, rows_per_person: RowsPerPerson) -> tuple[RawTables, int | None]:
+        """The rows that count, and with a column of persons the number of all rows; otherwise None."""
+        chooses = self.schema.choosing
+        if chooses is None:
             return self.tables, None
         import pyarrow as pa
 
         self.count()
-        person = self.schema.person
-        # The identities of all rows are in memory at once. Files may hold the same identifiers in different types.
-        columns = [table[person] for table in self.tables([person])]
+        # The cells of all rows are in memory at once. Files may hold the same identifiers in different types.
+        columns = [table[chooses] for table in self.tables([chooses])]
         parts = [
             pa.chunked_array([chunk for column in run for chunk in getattr(column, "chunks", [column])])
             for _, run in groupby(columns, key=lambda column: column.type)
         ]
-        identities = read_identities(f'column "{person}"', *parts)
-        drawn = rows_per_person.drawn(identities)
-        return (self.tables if drawn is None else kept_rows(self.tables, drawn)), identities.size
+        kept, n_rows = rows_that_count(self.schema, rows_per_person, *parts)
+        return (self.tables if kept is None else kept_rows(self.tables, kept)), None if self.schema.cohort else n_rows
 
     @property
     def _weight(self) -> tuple[str, ...]:
@@ -129,7 +128,7 @@ class FileRows(OpenedRows):
             raise ParameterError("rows in table files need a schema; give one to open_rows.")
         for part in self.parts:
             part.check(() if reading.weighs else self._weight)
-        rows, n_given = self.of_persons(rows_per_person)
+        rows, n_given = self.that_count(rows_per_person)
         with ExitStack() as until_released:
             store = None
             if self.cache is not None:
@@ -286,7 +285,7 @@ def checked_columns(
     Parameters
     ----------
     rows : frame, or path, pattern or list of paths of CSV, Parquet, Arrow or Feather files
-    schema : describes the columns, and the column that identifies persons, if there is one
+    schema : describes the columns, and the column of persons or of cohorts, if there is one
     rows_per_person : which rows of each person count
     labelled : columns that are read as the canonical forms of their labels, None for missing ones
 
@@ -301,20 +300,20 @@ def checked_columns(
         If the columns do not hold what is described. No message holds a value.
     """
     if pieces_of(rows) is None and not isinstance(rows, str | os.PathLike | list | tuple):
-        table = RawTable.of(rows, schema, with_person=schema.person is not None)
-        kept = None if schema.person is None else rows_per_person.drawn(table.persons())
+        table = RawTable.of(rows, schema, choosing=True)
+        kept = None if table.choosing is None else table.counting(rows_per_person)
         read = table.columns_or_labels(labelled, refuse=True)
         held = read if kept is None else tuple(cells[kept] for cells in read)
         return lambda: iter([held]), table.n_rows
     kinds = kinds_read(schema)
     files = FileRows(schema, tuple(FilePart(Stamp.of(path), kinds) for path in files_of(rows, schema)))
     n_rows = files.count()
-    counted, _ = files.of_persons(rows_per_person)
+    counted, _ = files.that_count(rows_per_person)
 
     def pieces(*, refuse: bool) -> Iterator[tuple[Any, ...]]:
         for tables in cut_to_size(counted(schema.raw_names, BATCH_ROWS), BATCH_ROWS):
             for table in tables:
-                raw = RawTable.of(table, schema, with_person=False)
+                raw = RawTable.of(table, schema, choosing=False)
                 yield raw.columns_or_labels(labelled, refuse=refuse)
 
     for _ in pieces(refuse=True):

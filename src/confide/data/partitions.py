@@ -286,11 +286,11 @@ def computed_by_cluster(compute: Callable[[], Result]) -> Result:
 
 
 def refuse_persons(schema: Schema | None) -> None:
-    """Refuse a schema with a column of persons. The cap on a person's rows needs a process that reads all rows."""
-    if schema is not None and schema.person is not None:
+    """Refuse a schema with a column of persons or cohorts. Which rows count is decided by a process that reads all rows."""
+    if schema is not None and schema.choosing is not None:
         raise InputError(
-            "the rows of one person may lie in several partitions, so a schema with a column of persons needs rows in "
-            "memory or files read without a cluster. Or leave that column out of the schema and declare max_rows_per_person."
+            "the rows of one person may lie in several partitions, so a schema with a column of persons or cohorts needs "
+            "rows in memory or files read without a cluster. Or leave it out of the schema and declare max_rows_per_person."
         )
 
 

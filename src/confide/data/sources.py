@@ -122,14 +122,14 @@ def kinds_of_columns(schema: Schema) -> dict[str, Kind]:
 
 
 def kinds_read(schema: Schema, target: str | None = None) -> dict[str, Kind]:
-    """The kind of each column that is read from a CSV file: those of the schema, person, weight, and target or `target`."""
+    """The kind of each column that is read from a CSV file: of the schema, person, cohort, weight, target or `target`."""
     kinds = kinds_of_columns(schema)
     if target is not None:
         kinds[target] = "number"
     elif schema.target is not None:
         kinds[schema.target.column] = "text" if schema.target.bounds is None else "number"
-    if schema.person is not None:
-        kinds[schema.person] = "text"
+    if schema.choosing is not None:
+        kinds[schema.choosing] = "text"
     for one in schema.beside:
         kinds[one.column] = "number"
     return kinds

@@ -145,13 +145,14 @@ def describe(
     shares, confidence = checked_quantiles(quantiles), checked_level(level)
     plan = SumPlan.of(layout.query(asked.neighbours, asked.most_rows), asked.budget)
     void = asked.void("the counts may reveal any row")
-    read, n_given = checked_columns(rows, Schema(layout.columns, person=schema.person, table=schema.table), asked.persons)
+    whom: dict[str, Any] = {"person": schema.person, "cohort": schema.cohort}
+    read, n_given = checked_columns(rows, Schema(layout.columns, **whom, table=schema.table), asked.persons)
     n_rows = asked.public_number(n_given, schema)
     # The interval of a share then has all numbers from 0 to 1, and too few rows are known to divide a sum by.
     hidden = 0.0 if n_rows is None else LEAST_SIGNAL * plan.deviation / max(n_rows, 1)
     waste = sentence_of_waste(hidden, "it hides every share and every mean")
-    whom = (plan.budget, asked.neighbours, asked.most_rows, schema.person, n_rows)
-    asked = asked.decided_by(plan.event, layout.columns, layout.cross, plan.query.sizes, *whom)
+    facts = (plan.budget, asked.neighbours, asked.most_rows, *whom.values(), n_rows)
+    asked = asked.decided_by(plan.event, layout.columns, layout.cross, plan.query.sizes, *facts, schema=schema)
     interrupted = asked.interrupted
     released = asked.charged(partial(_sums, plan, layout, read), plan.event, [plan.lattice], waste)
     return Description(plan, released, layout.tables, layout.cross, shares, confidence, n_rows, void, interrupted)

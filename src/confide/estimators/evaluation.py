@@ -226,9 +226,9 @@ def _checked_pair(model: Any, other: Any) -> tuple[PrivateLinearModel, ...]:
         if (ranges[0].low, ranges[0].high) != (ranges[1].low, ranges[1].high) or first._has_counts != second._has_counts:
             raise ParameterError("model and other must clip targets to the same range, or their errors cannot be compared.")
     schemas = [released_model(model).schema for model in (first, second)]
-    people = [None if schema is None else (schema.person, schema.target) for schema in schemas]
+    people = [None if schema is None else (schema.person, schema.cohort, schema.target) for schema in schemas]
     if people[0] != people[1]:
-        raise ParameterError("model and other must have schemas with the same target and the same column of persons.")
+        raise ParameterError("model and other must have schemas with the same target, column of persons and cohort.")
     return first, second
 
 
@@ -249,9 +249,9 @@ def _groups(model: PrivateLinearModel, groups: Any) -> tuple[Groups, CategoryCol
             'groups must be the name of a column of categories of the model\'s schema, such as "sex", or a CategoryColumn '
             f"for a column that the model does not use{near}."
         )
-    taken = (schema.person, None if schema.target is None else schema.target.column)
+    taken = (schema.choosing, None if schema.target is None else schema.target.column)
     if column.name in taken:
-        raise ParameterError("groups must not be the target or the column of persons.")
+        raise ParameterError("groups must not be the target or the column of persons or cohorts.")
     return Groups(column.name, levels_shown(column, Groups().names)), column
 
 
@@ -440,7 +440,7 @@ def evaluate(
         if not allows_hidden:
             refuse_hidden(plan, planned.n_cells, n_rows)
         whom = (asked.budget, asked.neighbours, asked.most_rows, n_rows)
-        asked = asked.decided_by(plan.event, checksums, planned.n_bins, planned.groups, clip, *whom)
+        asked = asked.decided_by(plan.event, checksums, planned.n_bins, planned.groups, clip, *whom, schema=schema)
         facts: Any = {"model_checksums": checksums, "charged_to": identity, "interrupted": asked.interrupted}
         release = partial(_released, planned, [row.source for row in rows])
         released = asked.charged(release, plan.event, [plan.lattice])

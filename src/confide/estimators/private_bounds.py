@@ -283,10 +283,10 @@ def private_bounds(
     grids, weights = tuple(map(candidates_of, numbers)), tuple(map(weights_of, numbers))
     inner = [Fraction(str(q)) for q in shares if 0.0 < q < 1.0]
     whom = (asked.neighbours, asked.most_rows)
-    person, table = (None, {}) if schema is None else (schema.person, schema.table)
+    of_schema: Any = {} if schema is None else {name: getattr(schema, name) for name in ("person", "cohort", "table")}
     of_levels = len(unlisted) / len(described)
     levels_plan = LevelsPlan.of(len(unlisted), share_of(asked.budget, of_levels), *whom) if unlisted else None
-    read, n_given = checked_columns(rows, Schema(described, person=person, table=table), asked.persons, unlisted)
+    read, n_given = checked_columns(rows, Schema(described, **of_schema), asked.persons, unlisted)
     public = asked.public_number(n_given, schema)
     n_rows = math.inf if public is None else public
     plan, waste = None, None
@@ -305,7 +305,8 @@ def private_bounds(
         **asked.stated("the bounds may reveal any row"),
     )
     _refuse_unusable(described, grids, schema, release)
-    asked = asked.decided_by(event, described, grids, inner, asked.budget, *whom, person, n_rows)
+    facts = (described, grids, inner, asked.budget, *whom, of_schema.get("person"), of_schema.get("cohort"), n_rows)
+    asked = asked.decided_by(event, *facts, schema=schema)
     release, interrupted = replace(release, attempts=asked.charge.attempt), asked.interrupted
     hidden = [{canonical_label(code) for code in column.missing_codes} for column in described]
     chosen, found = asked.charged(partial(_released, plan, levels_plan, hidden, read), event, wasted=waste)
@@ -343,7 +344,7 @@ def _described(columns: Any, schema: Schema | None) -> tuple[Column, ...]:
     names = [column.name for column in columns_found]
     if len(set(names)) < len(names):
         raise ParameterError("columns must name each column once.")
-    taken = {} if schema is None else {schema.person: "person"}
+    taken = {} if schema is None else {schema.person: "person", schema.cohort and schema.cohort[0]: "cohort"}
     for what in ("target", "weight"):
         taken[getattr(getattr(schema, what, None), "column", None)] = what
     for name in taken.keys() & names:

@@ -403,7 +403,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
             steps = joblib.hash([_steps_of(candidate)[:-1] for candidate in candidates])
             of_choice = plan.selection, plan.score_noise, plan.errors
             facts = plan.method, plan.n_rows, plan.part_sizes, grid, steps, of_choice, [its.to_dict() for its in plan.plans]
-            charge = charge.of_release(plan.event, lambda: (*facts, *map(deciding_fit, settings, rows_of_all)))
+            charge = charge.of_release(plan.event, lambda: (*facts, *map(deciding_fit, settings, rows_of_all)), None)
             warn(of_many_classes(*plan.plans), AccuracyWarning)
             unusual = cautions(plan.event.budget, rows.n_rows, rows.n_rows)
             # The guarantee that holds if a candidate is chosen.

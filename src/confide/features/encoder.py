@@ -159,8 +159,8 @@ class Encoder:
         ----------
         frame : pandas or Polars frame, or Arrow table, of raw columns. They are found by name, in any order; other columns
             are ignored. The frame is not modified.
-        rows_per_person : which rows of each person are kept, if the schema names the column that identifies persons; None
-            keeps all rows and does not need that column
+        rows_per_person : which rows of each person are kept, if the schema names the column that identifies persons, or that
+            of a cohort; None keeps all rows and does not need that column
         refuse : False after the rows were checked and a budget was charged, because a refusal would then be an answer about
             the rows. A number that cannot be used counts as missing, or as 0 if missing numbers are not declared. A category
             that cannot be used has no level
@@ -177,7 +177,7 @@ class Encoder:
             If it is not a frame in memory, has no rows, lacks a column, or if a column holds what its description does
             not allow. The message names the column and holds no value.
         """
-        table = RawTable.of(frame, self.schema, with_person=rows_per_person is not None)
+        table = RawTable.of(frame, self.schema, choosing=rows_per_person is not None)
 
         sought = {column.name: column for column in self.sought}
 
@@ -196,8 +196,8 @@ class Encoder:
         columns = (*columns, *chain.from_iterable(atoms), *(np.full(of_rows.shape, -1, np.int16) for of_rows in cells))
         used = frozenset(compress(self.schema.column_names, is_used))
         kept = None
-        if rows_per_person is not None and table.person is not None:
-            kept = rows_per_person.drawn(table.persons())
+        if rows_per_person is not None and table.choosing is not None:
+            kept = table.counting(rows_per_person)
         if kept is not None:
             kept.setflags(write=False)
             columns, cells = (tuple(codes[kept] for codes in arrays) for arrays in (columns, cells))
@@ -386,7 +386,7 @@ def cells_outside(frame: Any, schema: Schema, codes: Codes) -> dict[str, int]:
         else:
             if not encoding_of(column).is_kept_as_is:
                 # These codes were clipped already.
-                raw = raw or RawTable.of(frame, schema, with_person=False)
+                raw = raw or RawTable.of(frame, schema, choosing=False)
                 read = numbers_in(column, raw.columns[place])
             # NaN, a missing number, is neither below nor above.
             with np.errstate(invalid="ignore"):

@@ -73,6 +73,10 @@ Counts of rows that were observed for different times name the column of that ti
 If one person may have several rows, `person = "patient_id"` above [columns] names the column that identifies the person. It
 is not a feature.
 
+If each release is made of other persons, `cohort = { column = "admitted", value = "2026-12" }` above [columns] says which
+rows it uses: those with this value. All others are left out, each for what it holds itself. A ledger that was made for the
+cohorts of this column charges the release to these persons alone (confide/accounting/proofs/cohorts.md).
+
 If a table of text is not written as programs write it, `table` says how:
 
     table = { decimal = ",", thousands = ".", encoding = "latin-1", separator = ";", header = 3 }
@@ -491,6 +495,18 @@ def _written(described: object) -> dict[str, object]:
     return {key: list(value) if is_list(value) else value for key, value in written.items()}
 
 
+_COHORT = ("column", "value")
+
+
+def _cohort(described: Any) -> tuple[str, Label]:
+    """The column of cohorts, and the one whose rows are used, checked."""
+    named = dict(zip(_COHORT, described, strict=False)) if is_list(described) else described
+    if not is_mapping(named) or set(named) != set(_COHORT):
+        raise SchemaError('cohort must be a table such as { column = "admitted", value = "2026-12" }.')
+    column_title(named["column"], "the cohort's column")
+    return named["column"], plain_label("cohort: value", named["value"])
+
+
 _TARGET = (
     "target: describe it by { column = ..., negative = ..., positive = ... } or { column = ..., classes = [...] }, and a "
     "column of numbers by { column = ..., low = ..., high = ... }."
@@ -517,6 +533,8 @@ class Schema:
         random Fourier features of the encoded row to it; optional
     weight : a mapping with the keys column, high and mean, or a `RowWeight`: the column that says how much each row counts
         in a fit, its cap, and its mean if that is public; optional
+    cohort : a mapping with the keys column and value: only rows with this value in this column are used, and nobody has rows
+        with two values there; it is not a feature, and goes with no `person`; optional. Kept as a pair
     table : a mapping with the keys decimal, thousands, encoding, separator, header and sheet: how a table of text is
         written, or which sheet of a workbook it is; optional. It is not compared
 
@@ -539,9 +557,12 @@ class Schema:
     interact: tuple[Interaction, ...]
     random_features: RandomFeatures | None
     weight: RowWeight | None
+    cohort: tuple[str, Label] | None
     table: Mapping[str, object] = field(compare=False)
     beside: tuple[RowWeight | Exposure, ...] = field(init=False, compare=False)
     """The weight and the exposure, if it names them: columns of numbers beside those of the model and the target."""
+    choosing: str | None = field(init=False, compare=False)
+    """The column that decides which rows count: that of persons, or that of cohorts."""
 
     def __init__(
         self,
@@ -551,6 +572,7 @@ class Schema:
         interact: Iterable[Interaction | Iterable[str] | Mapping[str, Any]] = (),
         random_features: RandomFeatures | Mapping[str, Any] | None = None,
         weight: RowWeight | Mapping[str, Any] | None = None,
+        cohort: Mapping[str, Any] | tuple[str, Label] | None = None,
         table: Mapping[str, object] = MappingProxyType({}),
     ) -> None:
         made = {
@@ -559,18 +581,22 @@ class Schema:
             "person": person,
             "weight": made_of(RowWeight, "weight", weight, _WEIGHT),
             "random_features": made_of(RandomFeatures, "random_features", random_features, _RANDOM_FEATURES),
+            "cohort": None if cohort is None else _cohort(cohort),
             "table": _written(table),
         }
         for name, value in made.items():
             object.__setattr__(self, name, value)
+        object.__setattr__(self, "choosing", self.cohort[0] if self.cohort else self.person)
         object.__setattr__(self, "beside", tuple(filter(None, (self.weight, self.target and self.target.exposure))))
         self._check_names()
         object.__setattr__(self, "interact", interactions_of(interact, self.columns_by_name))
 
     def _check_names(self) -> None:
-        """Columns, target, person and weight are different columns of the table."""
+        """Columns, target, person, cohort and weight are different columns of the table."""
         if not self.columns:
             raise SchemaError("a schema needs at least one column.")
+        if self.person is not None and self.cohort is not None:
+            raise SchemaError("cohort: a person may have rows in several cohorts; leave out one of person and cohort.")
         names = set()
         for name in self.column_names:
             if name in names:
@@ -581,6 +607,7 @@ class Schema:
             "is the target": None if self.target is None else self.target.column,
             "is the exposure": None if self.target is None or not self.target.exposure else self.target.exposure.column,
             "identifies the person": self.person,
+            "says which rows are used": self.cohort and self.cohort[0],
             "is the weight of rows": None if self.weight is None else self.weight.column,
         }
         taken: dict[str, str] = {}
@@ -619,7 +646,7 @@ class Schema:
                 'a schema must be a mapping with the key "columns" and, optionally, "target", "person", "weight" and '
                 '"interact".'
             )
-        known = ("columns", "target", "person", "weight", "interact", "random_features", "table")
+        known = ("columns", "target", "person", "cohort", "weight", "interact", "random_features", "table")
         check_keys("the schema", mapping, known, " (columns are described below [columns])")
         if not is_mapping(mapping.get("columns")):
             raise SchemaError('the schema has no table "columns"; describe each column there, by its name.')
@@ -663,6 +690,7 @@ class Schema:
         described: dict[str, Any] = {
             "target": self.target and self.target.to_dict(),
             "person": self.person,
+            "cohort": self.cohort and dict(zip(_COHORT, self.cohort, strict=True)),
             "weight": self.weight and self.weight.to_dict(),
             "interact": [interaction.described() for interaction in self.interact] or None,
             "random_features": self.random_features and self.random_features.to_dict(),

@@ -193,6 +193,33 @@ class RowsPerPerson:
         return None if kept.size == persons.size else kept
 
 
+def rows_that_count(schema: Schema, rows_per_person: RowsPerPerson, *columns: Any) -> tuple[Indices | None, int]:
+    """Positions of the rows that count, in rising order, or None if all do; and the number of all rows.
+
+    Rows of a cohort count by their own cells alone, so that a row of another cohort changes nothing: a missing cell is none
+    of the cohort (accounting/proofs/cohorts.md, section 2). Of persons, some rows are drawn.
+
+    Parameters
+    ----------
+    schema : names the column that decides
+    rows_per_person : which rows of each person count
+    *columns : one or more parts of that column
+
+    Raises
+    ------
+    InputError
+        If the column cannot be read so, or no row is of the cohort.
+    """
+    what = f'column "{schema.choosing}"'
+    if schema.cohort is None:
+        persons = read_identities(what, *columns)
+        return rows_per_person.drawn(persons), persons.size
+    own = np.concatenate([labels_at(what, cells) == canonical_label(schema.cohort[1]) for cells in columns])
+    if not own.any():
+        raise InputError(f"{what}: no row has the value of the schema's cohort; at least one row is needed.")
+    return (None if own.all() else np.flatnonzero(own)), own.size
+
+
 NO_LEVEL = -1
 """The level of a category that is none of the levels."""
 _UNDECLARED_GAP = -2
@@ -209,33 +236,33 @@ class RawTable:
     ----------
     schema : the public description of the columns
     columns : a Series or Arrow array for each column of the schema, in its order
-    person : the column that identifies persons, or None
+    choosing : the column that decides which rows count, of persons or of cohorts, or None
     """
 
     schema: Schema
     columns: tuple[Any, ...]
-    person: Any
+    choosing: Any
 
     @classmethod
-    def of(cls, frame: Any, schema: Schema, *, with_person: bool) -> RawTable:
+    def of(cls, frame: Any, schema: Schema, *, choosing: bool) -> RawTable:
         """The columns of a frame of any library that narwhals reads.
 
         Parameters
         ----------
         frame : pandas or Polars frame, or Arrow table
         schema : the public description of the columns
-        with_person : whether to find the column that identifies persons, if the schema names one
+        choosing : whether to find the column that decides which rows count, if the schema names one
 
         Raises
         ------
         InputError
             If it is not a frame in memory, has no rows, lacks a column, or has two columns of one name.
         """
-        names, person = schema.raw_names, schema.person if with_person else None
-        found = columns_named(frame, *names, *(() if person is None else (person,)))
+        names, chooses = schema.raw_names, schema.choosing if choosing else None
+        found = columns_named(frame, *names, *(() if chooses is None else (chooses,)))
         by_name = dict(zip(names, found, strict=False))
         own = tuple(map(by_name.__getitem__, map(RAW_NAME, schema.columns)))
-        return cls(schema, own, None if person is None else found[-1])
+        return cls(schema, own, None if chooses is None else found[-1])
 
     @property
     def n_rows(self) -> int:
@@ -277,15 +304,9 @@ class RawTable:
         column, cells = self.schema.columns[place], self.columns[place]
         return _numbers(column, cells, refuse) if column.is_number else _levels(column, cells, refuse)
 
-    def persons(self) -> Indices:
-        """Whole numbers (n,), equal for the rows of one person.
-
-        Raises
-        ------
-        InputError
-            If a cell is missing or is not text, a number or a boolean, or identifiers differ in spelling alone.
-        """
-        return read_identities(f'column "{self.schema.person}"', self.person)
+    def counting(self, rows_per_person: RowsPerPerson) -> Indices | None:
+        """Positions of the rows that count, in rising order; None if all do. See `rows_that_count`."""
+        return rows_that_count(self.schema, rows_per_person, self.choosing)[0]
 
 
 def columns_named(frame: Any, *names: str) -> tuple[Any, ...]:

@@ -106,6 +106,7 @@ def refuse_combinations(
         and row_bound is not encoder.row_bound,
         # The sums are of the rows that are left, and under replace-one their number is neither public nor released.
         _RISKS_OF_COUNTED_ROWS: differences and has_persons and drops_rows,
+        REPLACED_IN_COHORTS: schema is not None and schema.cohort is not None and drops_rows,
     }
     for message, is_wrong in refused.items():
         if is_wrong:
@@ -129,6 +130,7 @@ _NO_INTERVALS_WITH_L1 = (
     "out l1_ratio, or ask for no intervals."
 )
 _NO_PRIOR_WITH_L1 = "l1_ratio above 0 pulls weights towards 0, and a prior pulls them towards others. Leave out one."
+REPLACED_IN_COHORTS = "the schema's cohort needs neighbours='add-or-remove-one': the number of its rows is private."
 _RISKS_OF_COUNTED_ROWS = (
     "risk_differences are means over the rows that count, and with a column of persons only some of the rows count: use "
     "neighbours='add-or-remove-one', under which the number of these rows is released with noise."

@@ -210,9 +210,10 @@ class _RowsInMemory:
             values, weights = values[table.kept], None if weights is None else weights[table.kept]
         memory = MemorySource(blocks, values, weights, specification.n_threads)
         source: CheckedSource = StampedSource(memory, self.stamps) if self.stamps else memory
-        return CheckedRows.of(
-            specification, source, table.n_rows_given, targets, table.columns, fourier, has_weights=own is not None
-        )
+        # Rows of other cohorts are as if they had not been given.
+        of_cohort = specification.encoder is not None and specification.encoder.schema.cohort is not None
+        n_rows = table.blocks.n_rows if of_cohort else table.n_rows_given
+        return CheckedRows.of(specification, source, n_rows, targets, table.columns, fourier, has_weights=own is not None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -303,8 +303,8 @@ def _table(schema: Schema | None, bound: Any, n_features: int, outcome: Outcome,
         for place, column in enumerate(schema.columns):
             cells[column.name], effects = _column(column, latent[:, place], _DEVIATIONS[outcome.kind], uniform, n_signals)
             signals += importance[place] * effects
-        if schema.person is not None:
-            cells[schema.person] = np.arange(size)
+        if schema.choosing is not None:
+            cells[schema.choosing] = np.full(size, schema.cohort[1]) if schema.cohort else np.arange(size)
         for one in schema.beside:
             cells[one.column] = np.full(size, getattr(one, "mean", None) or one.high)
         rows = pd.DataFrame(cells)

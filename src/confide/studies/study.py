@@ -116,6 +116,9 @@ class Schedule:
         A name of `PERIODS`. Without --release a run makes the release of the period that it begins in (UTC).
     budget_per_year : float or None
         The most that all releases of a calendar year may cost together, as epsilon or rho: a sub-limit in the ledger.
+    cohorts : str or None
+        The column that holds the period in which each person came. A release then uses the rows of its own period alone, and
+        nobody has rows of two.
     prior : str or None
         "last" for the model of the last earlier period that has one, as a prior of the fit.
     """
@@ -123,6 +126,7 @@ class Schedule:
     every: str
     budget_per_year: float | None = None
     prior: str | None = None
+    cohorts: str | None = None
 
 
 PERIODS = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m", "quarter": "%Y-Q", "year": "%Y"}
@@ -196,6 +200,12 @@ class Study:
         if release is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}", release):
             raise StudyError("the name of a release has at most 40 letters, digits, - and _, such as 2026-12.")
         return _study_of(Path(path), release, read_toml(path))
+
+    @property
+    def cohort(self) -> tuple[str, str] | None:
+        """The column of cohorts and the one of this release, where the schedule makes each of other persons."""
+        column = None if self.schedule is None else self.schedule.cohorts
+        return None if column is None or self.release is None else (column, self.release)
 
     @property
     def purpose(self) -> str:

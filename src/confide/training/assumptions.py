@@ -15,6 +15,7 @@ from confide.expected_noise import l1_ratio
 from confide.features.columns import codes_sentence
 from confide.features.encoder import Encoder
 from confide.features.forms import PublicMap
+from confide.features.schema import Schema
 from confide.guarantee import Circumstances, Guarantee, NamedLedger, Search
 from confide.intake.specification import CheckedRows
 from confide.models.prior import Prior
@@ -83,10 +84,10 @@ def guarantee_of(
     """
     problem, ledger, is_private = plan.problem, circumstances.ledger, plan.budget.is_private
     void = void_because(is_private, 0 if circumstances.seeded else None, "the model may reveal any row")
-    person, of_columns, of_codes = None, dict[str, str](), tuple[str, ...]()
+    schema, of_columns, of_codes = None, dict[str, str](), tuple[str, ...]()
     without_guarantee: dict[str, list[str]] = {}
     if encoder is not None:
-        columns, person = encoder.schema.columns, encoder.schema.person
+        schema, columns = encoder.schema, encoder.schema.columns
         of_codes = codes_sentence(columns)
         for column in columns:
             for release in column.releases:
@@ -98,7 +99,7 @@ def guarantee_of(
             facts = " and the ".join(f"{what} of {' and '.join(names)}" for what, names in without_guarantee.items())
             void = f"The {facts} came from a release without a guarantee, which may reveal rows."
     released = " and ".join(dict.fromkeys(of_columns.values()))
-    said = [*_of_persons_and_bounds(problem, person, is_private=is_private, released=released)]
+    said = [*_of_persons_and_bounds(problem, schema, is_private=is_private, released=released)]
     said += [steps_sentence(circumstances.learned_steps)] if is_private else []
     said += [*of_columns, *of_codes, *of_rows, *_of_loss_and_penalty(plan)]
     said += [] if plan.intervals is None else [plan.intervals.sentence(is_private=is_private)]
@@ -110,14 +111,16 @@ def guarantee_of(
     return Guarantee(plan.event.budget, problem.neighbours, plan.mechanism, sentences, void, rows, circumstances)
 
 
-def _of_persons_and_bounds(problem: Any, person_column: str | None, *, is_private: bool, released: str) -> Iterator[str]:
+def _of_persons_and_bounds(problem: Any, schema: Schema | None, *, is_private: bool, released: str) -> Iterator[str]:
     """What is assumed about persons, the number of rows, and the bound on a row."""
     rows = problem.rows_per_person
-    if person_column is not None:
+    if schema is not None and schema.person is not None:
         drawn = "one row, drawn at random, counts" if rows == 1 else f"{rows:,} rows, drawn at random, count"
-        yield SENTENCES["column of persons"].format(column=person_column, drawn=drawn)
+        yield SENTENCES["column of persons"].format(column=schema.person, drawn=drawn)
     else:
         yield f"Each person contributed {'one row' if rows == 1 else f'{rows:,} rows'} at most."
+    if schema is not None and schema.cohort is not None:
+        yield SENTENCES["cohort"].format(column=schema.cohort[0], value=schema.cohort[1])
     if problem.neighbours is Neighbours.REPLACE_ONE:
         yield f"The number of rows, {problem.n_rows_low:,}, is public."
     else:

@@ -20,10 +20,11 @@ from confide.accounting.records import INTENT
 from confide.array_types import Indices
 from confide.budget_warnings import SEEDED, of_learned_steps, tell_of_repeats, warn
 from confide.errors import BudgetWarning, ConfideError, InputTypeError, LedgerError, NotCertified, ParameterError
+from confide.features.canonical_labels import canonical_label
 from confide.features.cells import positions_of
 from confide.features.schema import Schema
 from confide.features.table import RowsPerPerson
-from confide.intake.parameters import checked_ledger
+from confide.intake.parameters import REPLACED_IN_COHORTS, checked_ledger
 from confide.intake.rows import GivenRows
 from confide.intake.specification import CheckedRows
 from confide.models.model import Link
@@ -54,6 +55,7 @@ class Charge:
     purpose : what the ledger records as the purpose of the charge
     intent : what decides the release, as a checksum; empty where an interrupted release cannot be finished
     attempt : the number of this attempt under its charge, as the release states it
+    cohort : the cohort that alone is charged; None for everybody
     """
 
     ledger: Ledger | Batch | None
@@ -61,9 +63,12 @@ class Charge:
     purpose: str
     intent: str = ""
     attempt: int = 1
+    cohort: str | None = None
 
-    def of_release(self, event: Event, deciding: Callable[[], Iterable[object]]) -> Charge:
+    def of_release(self, event: Event, deciding: Callable[[], Iterable[object]], schema: Schema | None) -> Charge:
         """The charge of one release, from all public facts that decide it: by them an interrupted one is known again.
+
+        It is for one cohort alone where the schema by which rows are read leaves out all others, and the ledger counts so.
 
         Raises
         ------
@@ -76,7 +81,13 @@ class Charge:
         facts = tuple(deciding()) if self.seed is None else (OF_USERS_CODE,)
         text = "\n".join([self.purpose, *map(repr, facts)])
         intent = "" if OF_USERS_CODE in facts else hashlib.sha256(text.encode(errors="replace")).hexdigest()
-        return replace(self, intent=intent, attempt=ledger.attempts(event, intent))
+        return replace(self, intent=intent, attempt=ledger.attempts(event, intent), cohort=cohort_of(schema, ledger))
+
+
+def cohort_of(schema: Schema | None, ledger: Ledger) -> str | None:
+    """The cohort that a release from rows of this schema concerns alone, by its name in this ledger; None for all rows."""
+    column, value = (None, None) if schema is None or schema.cohort is None else schema.cohort
+    return canonical_label(value) if column is not None and column == ledger.cohorts else None
 
 
 def deciding_fit(settings: Settings, rows: CheckedRows) -> tuple[object, ...] | str:
@@ -283,8 +294,9 @@ def charge_and_release(
         if ledger is not None:
             void = "" if charge.seed is None else VOID_MARK
             # When this call returns, the charge is recorded for good. If it raises, no row has been used.
-            details = {"details": {INTENT: charge.intent}} if charge.intent else {}
-            ledger.charge(event, purpose=charge.purpose + void, neighbours=neighbours, **details)
+            how: dict[str, Any] = {"details": {INTENT: charge.intent}} if charge.intent else {}
+            how |= {} if charge.cohort is None else {"cohort": charge.cohort}
+            ledger.charge(event, purpose=charge.purpose + void, neighbours=neighbours, **how)
             # Read at once: code of the user's may charge the same ledger during the release.
             begun = ledger.last_charge, ledger.last_attempt
         try:
@@ -408,14 +420,16 @@ class OwnRelease:
         }
 
     def public_number(self, n_rows: int, schema: Schema | None) -> int | None:
-        """The number of rows; None where it is private."""
+        """The number of rows; None where it is private. A cohort is refused where it would be public."""
         # Rows beyond a person's cap are dropped, so the number of rows kept would reveal how many persons there are.
         is_public = self.neighbours is Neighbours.REPLACE_ONE and (schema is None or schema.person is None)
+        if is_public and schema is not None and schema.cohort is not None:
+            raise ParameterError(REPLACED_IN_COHORTS)
         return n_rows if is_public else None
 
-    def decided_by(self, event: Event, *facts: object) -> Self:
-        """The same with the charge of this release, which all these public facts decide."""
-        return replace(self, charge=self.charge.of_release(event, lambda: facts))
+    def decided_by(self, event: Event, *facts: object, schema: Schema | None = None) -> Self:
+        """The same with the charge of this release, which all these public facts decide, from rows read by a schema."""
+        return replace(self, charge=self.charge.of_release(event, lambda: facts, schema))
 
     @property
     def interrupted(self) -> tuple[str, ...]:
@@ -459,17 +473,17 @@ def refuse_undivided(given: GivenRows) -> None:
 
 
 def refuse_persons(schema: Schema | None, what: str) -> None:
-    """Refuse a schema with a column of persons: with it, the number of rows to be divided would be private.
+    """Refuse a schema with a column of persons or cohorts: with it, the number of rows to be divided would be private.
 
     Parameters
     ----------
     schema : the schema of the rows, or None
     what : the beginning of the message: "a search needs", or "intervals from parts need"
     """
-    if schema is not None and schema.person is not None:
+    if schema is not None and schema.choosing is not None:
         raise ParameterError(
-            f"{what} a schema without a column of persons: how many rows they have is private, and the sizes of parts are "
-            f"public. Keep at most k rows of each person yourself, and give max_rows_per_person=k."
+            f"{what} a schema without a column of persons or cohorts: how many rows they have is private, and the sizes of "
+            f"parts are public. Keep at most k rows of each person yourself, and give max_rows_per_person=k."
         )
 
 

@@ -66,7 +66,8 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
         design = settings.sampling_design(plan.problem.n_rows_low, has_weights=rows.has_weights)
         problem, source = plan.problem, rows.source
         unusual = cautions(plan.event.budget, problem.n_rows_low, problem.n_rows_high)
-        charge = charge.of_release(plan.event, lambda: (plan.to_dict(), deciding_fit(settings, rows)))
+        deciding = lambda: (plan.to_dict(), deciding_fit(settings, rows))  # noqa: E731
+        charge = charge.of_release(plan.event, deciding, None if rows.encoder is None else rows.encoder.schema)
         facts = circumstances_of(problem, rows, settings.prior, charge)
         of_rows = sentences_of_rows(rows.target_sentence, settings, facts, rows.encoder, rows.fourier)
         guarantee = guarantee_of(plan, of_rows, rows.encoder, facts, unusual)

@@ -1,0 +1,125 @@
+"""Calibrated probabilities: what they are made of, that they are nearer to frequencies, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss
+
+import confide
+from confide.errors import ParameterError
+
+
+@pytest.fixture(scope="module")
+def adult():
+    return confide.datasets.load_adult()
+
+
+def halves(adult):
+    return (adult.X_test[:8000], adult.y_test[:8000]), (adult.X_test[8000:], adult.y_test[8000:])
+
+
+@pytest.fixture(scope="module", params=["LinearSVC", "LogisticRegression"])
+def released(request, adult):
+    """A model, and an evaluation of it on half of the rows held out."""
+    model = getattr(confide, request.param)(2.0, schema=adult.schema).fit(adult.X_train, adult.y_train)
+    (X, y), _ = halves(adult)
+    return model, confide.evaluate(model, X, y, budget=2.0, n_bins=50)
+
+
+def binned(model, X):
+    """The probability of the second class by the model, or its score as if it were log-odds."""
+    if hasattr(model, "predict_proba"):
+        return model.predict_proba(X)[:, 1]
+    return 1.0 / (1.0 + np.exp(-model.decision_function(X)))
+
+
+def test_probabilities_are_nearer_to_frequencies_than_scores(adult, released):
+    """Those of a support vector machine by far, and they lie between 0 and 1 and add up to 1."""
+    model, counts = released
+    _, (X, y) = halves(adult)
+    positive = np.asarray(y == model.classes_[1])
+    calibrated = confide.CalibratedClassifier(model, counts)
+    chances = calibrated.predict_proba(X)
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+    assert chances.min() > 0.0
+    gain = log_loss(positive, binned(model, X)) - log_loss(positive, chances[:, 1])
+    assert gain > (0.03 if isinstance(model, confide.LinearSVC) else -0.004)
+    places = np.digitize(chances[:, 1], (0.25, 0.5, 0.75))
+    for place in range(4):
+        own = places == place
+        assert abs(chances[own, 1].mean() - positive[own].mean()) < 0.04
+    assert calibrated.score(X, y) > model.score(X, y) - 0.005
+    assert calibrated.classes_.tolist() == model.classes_.tolist()
+    assert (calibrated.predict(X) == model.classes_[(chances[:, 1] > 0.5).astype(int)]).all()
+
+
+def test_the_map_is_made_of_released_counts_alone_and_never_falls(released):
+    """Isotonic regression is the largest of the smallest means of neighbouring bins; between middles lie straight lines."""
+    model, counts = released
+    chances = confide.CalibratedClassifier(model, counts).chances_
+    negative, positive = np.maximum(counts.counts, 0.0)
+    weight = negative + positive + 1e-9
+    shares = (positive + 0.5) / (negative + positive + 1.0)
+
+    def mean(first, last):
+        return np.average(shares[first : last + 1], weights=weight[first : last + 1])
+
+    isotonic = [max(min(mean(a, b) for b in range(i, 50)) for a in range(i + 1)) for i in range(50)]
+    np.testing.assert_allclose(chances, np.clip(isotonic, 0.001, 0.999), rtol=1e-9)
+    assert (np.diff(chances) >= 0.0).all()
+
+
+def test_the_class_that_the_schema_calls_positive_may_be_the_first():
+    """Then the bins of the evaluation are those of the first class, and so are the chances."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (4000, 1))
+    labels = np.where(rng.random(4000) < 1 / (1 + np.exp(-4 * X[:, 0])), "a", "b")
+    target = {"column": "y", "negative": "b", "positive": "a"}
+    schema = confide.Schema({"x0": {"low": -1, "high": 1}}, target)
+    model = confide.LinearSVC(50.0, schema=schema).fit(X[:2000], labels[:2000])
+    counts = confide.evaluate(model, X[2000:], labels[2000:], budget=50.0, n_bins=20)
+    calibrated = confide.CalibratedClassifier(model, counts)
+    assert '"a"' in counts.outcome
+    far = calibrated.predict_proba(np.array([[0.9], [-0.9]]))
+    assert calibrated.classes_.tolist() == ["a", "b"]
+    assert far[0, 0] > 0.8 > 0.2 > far[1, 0]
+
+
+def test_the_query_gives_the_same_probabilities(adult, released):
+    duckdb = pytest.importorskip("duckdb")
+    model, counts = released
+    calibrated = confide.CalibratedClassifier(model, counts)
+    people = adult.X_test.head(500)  # noqa: F841 - duckdb finds it by its name
+    found = duckdb.sql(calibrated.to_sql("people", "duckdb")).df()
+    np.testing.assert_allclose(found["calibrated"], calibrated.predict_proba(adult.X_test.head(500))[:, 1], atol=1e-9)
+    assert calibrated.to_sql("people").startswith("--")
+
+
+def test_it_costs_nothing_and_states_both_releases(adult):
+    """The evaluation is charged; a calibrated classifier of it is not."""
+    ledger = confide.Ledger(limit=1.0)
+    model = confide.LinearSVC(1.0, schema=adult.schema).fit(adult.X_train, adult.y_train)
+    (X, y), (others, _) = halves(adult)
+    counts = confide.evaluate(model, X, y, budget=1.0, n_bins=50, ledger=ledger)
+    calibrated = confide.CalibratedClassifier(model, counts)
+    calibrated.predict_proba(others)
+    assert ledger.spent().epsilon == 1.0
+    said = calibrated.statement()
+    assert said.startswith("This model was released under")
+    assert "counts of rows held out. Released under pure differential privacy with epsilon = 1" in said
+
+
+def test_counts_of_another_model_or_of_none_are_refused(adult, released):
+    """They would say something else than the model does; so would counts by group, and a model of three classes."""
+    model, counts = released
+    other = confide.LinearSVC(2.0, schema=adult.schema).fit(adult.X_train, adult.y_train)
+    (X, y), _ = halves(adult)
+    by_sex = confide.evaluate(model, X, y, budget=2.0, groups="sex")
+    with pytest.raises(ParameterError, match="another model"):
+        confide.CalibratedClassifier(other, counts).predict_proba(X)
+    for wrong in (by_sex, None, {"counts": [[1], [2]]}):
+        with pytest.raises(ParameterError, match=r"what confide\.evaluate gave"):
+            confide.CalibratedClassifier(model, wrong).predict_proba(X)
+    with pytest.raises(ParameterError, match="classifier of two classes"):
+        confide.CalibratedClassifier("model", counts).classes_  # noqa: B018
