@@ -253,7 +253,15 @@ def test_show_speaks_json():
     assert document["head"] == ledger.head
     (entry,) = document["entries"]
     assert entry.pop("time").endswith("+00:00")
-    facts = {"number": 1, "purpose": "fit", "epsilon": None, "delta": None, "rho": 0.25, "rows_per_person": 1, "cohort": None}
+    facts = {
+        "number": 1,
+        "purpose": "fit",
+        "epsilon": None,
+        "delta": None,
+        "rho": 0.25,
+        "rows_per_person": 1,
+        "cohort": None,
+    }
     assert entry == facts | dict.fromkeys(("release", "user", "model", "sha256"))
 
 

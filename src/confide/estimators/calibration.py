@@ -67,8 +67,8 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     (8281, 2)
     """
 
-    model: Any = field(kw_only=False)
-    evaluation: Any = field(kw_only=False)
+    model: LinearClassifier = field(kw_only=False)
+    evaluation: Evaluation = field(kw_only=False)
 
     def _checked(self) -> tuple[LinearClassifier, ShownClass]:
         model, counts = self.model, self.evaluation
