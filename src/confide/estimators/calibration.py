@@ -18,7 +18,7 @@ from confide.inference.rates import Evaluation
 from confide.models.model import Link, ShownClass
 
 _LEAST_CHANCE = 0.001
-"""No bin is certain of a class: a log loss would be infinite (benchmarks/notes/which_loss_for_probabilities.md)."""
+"""No bin is certain of a class: a log loss would be infinite."""
 
 
 @estimator
