@@ -21,6 +21,7 @@ from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
+from confide.erm.target_losses import SquaredLoss
 from confide.features.columns import NumberColumn
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
@@ -28,7 +29,7 @@ from tests.compiled.test_sums import exact_rows, exact_total
 from tests.features.test_coded_columns import COLUMNS, ROWS, SCHEMA
 
 UNIT = 2.0**-53
-LOSSES = [LogisticLoss(), LogisticHinge(0.5), HuberHinge(0.3), SmoothHinge(0.2)]
+LOSSES = [LogisticLoss(), LogisticHinge(0.5), HuberHinge(0.3), SmoothHinge(0.2), SquaredLoss(0.8, 1.0)]
 LINES = {f"x{i}": {"low": -0.3 * i - 0.1, "high": 1.7 * i + 0.9} for i in range(6)}
 HATS = {f"x{i}": {"low": -0.3, "high": 1.7, "knots": 3 + i} for i in range(4)}
 

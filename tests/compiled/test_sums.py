@@ -20,12 +20,12 @@ from confide.erm.linear_sums import SumOfRows
 from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge
 from confide.erm.row_bounds import BallBound, Centred
 from confide.erm.row_sums import RowSum
-from confide.erm.target_losses import SquaredLoss
+from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.erm.transformed_losses import ClippedSlopes
 from tests.compiled.test_sums_scaled_sums import fixed
 
 UNIT = 2.0**-53
-LOSSES = [LogisticLoss(), LogisticHinge(0.5), HuberHinge(0.3), SmoothHinge(0.2), SumOfRows()]
+LOSSES = [LogisticLoss(), LogisticHinge(0.5), HuberHinge(0.3), SmoothHinge(0.2), SumOfRows(), SquaredLoss(0.8, 1.0)]
 LAYOUTS = {
     "rows": np.ascontiguousarray,
     "columns": np.asfortranarray,
@@ -85,6 +85,9 @@ def exact_total(row_sum, rows, labels, weights, row_weights):
         margin = int(label) * mpmath.fsum(x * number(float(w)) for x, w in zip(entries, weights[0], strict=True))
         if type(loss) is SumOfRows:
             slope = int(label)  # whatever the label is, 1
+        elif type(loss) is SquaredLoss:
+            clipped = min(max(int(label), number(-loss.target_bound)), number(loss.target_bound))
+            slope = int(label) * min(max(int(label) * margin - clipped, -number(loss.threshold)), number(loss.threshold))
         elif loss.constants.tapered:
             slope = -1 / (1 + mpmath.exp(margin - number(getattr(loss, "margin", 0.0))))
         else:
@@ -93,6 +96,17 @@ def exact_total(row_sum, rows, labels, weights, row_weights):
         slope *= int(label) * min(max(number(float(count)), 0), number(row_sum.largest_weight))
         total = [t + slope * x for t, x in zip(total, entries, strict=True)]
     return total
+
+
+def test_targets_are_clipped_as_by_numpy():
+    """Far beyond their bound, infinite, and no number, which counts as the lowest: to the bit."""
+    rng, row_sum = np.random.default_rng(3), RowSum(SquaredLoss(2.0, 3.0), BallBound(1.0), 0.5, 1)
+    for target in (1e300, -1e300, np.inf, -np.inf, np.nan, 2.5, 1.0):
+        rows, weights = rng.normal(size=(1, 6)) / 9.0, rng.normal(size=(1, 7))
+        found, expected = (of(row_sum, rows, np.array([target]), weights) for of in (summed, by_numpy))
+        np.testing.assert_allclose(found, expected, rtol=1e-14)
+        lowest = by_numpy(row_sum, rows, np.array([-2.0 if np.isnan(target) else np.clip(target, -2.0, 2.0)]), weights)
+        np.testing.assert_allclose(found, lowest, rtol=1e-14)
 
 
 def exact_rows(row_sum, rows):
@@ -293,7 +307,8 @@ def test_a_pass_reads_labels_and_weights_of_the_same_rows():
 @pytest.mark.parametrize(
     "row_sum",
     [
-        RowSum(SquaredLoss(1.0, 1.0), BallBound(1.0), 0.0, 1),
+        RowSum(PoissonLoss(1.0, 1.0), BallBound(1.0), 0.0, 1),
+        RowSum(SquaredLoss(1.0, 1.0, by_length=True), BallBound(1.0), 0.0, 1),
         RowSum(ClippedSlopes(LogisticLoss(), 0.3), BallBound(1.0), 0.0, 1),
         RowSum(LogisticLoss(), type("Other", (Centred,), {"__slots__": ()})(BallBound(1.0), (0.0,) * 6, 1.0), 0.0, 1),
         RowSum(LogisticLoss(), BallBound(1.0), 0.0, 0),
@@ -303,7 +318,8 @@ def test_a_pass_reads_labels_and_weights_of_the_same_rows():
         type("Other", (RowSum,), {"__slots__": ()})(LogisticLoss(), BallBound(1.0), 0.0, 1),
     ],
     ids=[
-        "targets",
+        "counts",
+        "slopes clipped by length",
         "clipped slopes",
         "another centring",
         "values",
@@ -457,7 +473,7 @@ def changed(place, change):
 
 def without_last_lane(sums, arguments):
     """The sum of the last column is that of the column before."""
-    near, out = sums(*arguments), arguments[11]
+    near, out = sums(*arguments), arguments[13]
     if arguments[0].shape[1] % 4:
         out[-2] = out[-3]
     return near
@@ -490,10 +506,12 @@ MISTAKES = {
     "weights below 1 count 1": changed(6, lambda given: max(given, 1.0)),
     "no constant": changed(8, lambda given: 0.0),
     "another corner or joint": changed(10, lambda given: 0.5 * given),
-    "rows that are not moved": changed(12, lambda given: None),
-    "another centre": changed(12, lambda given: (0.5 * given[0], *given[1:])),
-    "moved rows that are longer": changed(12, lambda given: (given[0], 1.1 * given[1], given[2])),
-    "moved rows as they are": changed(12, lambda given: (*given[:2], 1.0)),
+    "targets within other bounds": changed(11, lambda given: 2.0 * given),
+    "targets within another highest": changed(12, lambda given: 2.0 * given),
+    "rows that are not moved": changed(14, lambda given: None),
+    "another centre": changed(14, lambda given: (0.5 * given[0], *given[1:])),
+    "moved rows that are longer": changed(14, lambda given: (given[0], 1.1 * given[1], given[2])),
+    "moved rows as they are": changed(14, lambda given: (*given[:2], 1.0)),
     "the last lane": without_last_lane,
     "the tail": wrong_tail,
     "one block": first_block_alone,
@@ -552,7 +570,7 @@ def test_whether_the_kernel_is_tried_depends_on_no_row(monkeypatch, untried, row
     rows_of_case = source_of(rows, np.ones(len(rows), np.int8))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        rows_of_case.sum_over_rows(RowSum(SquaredLoss(1.0, 1.0), BallBound(1.0), 0.0, 1), np.zeros((1, 5)))
+        rows_of_case.sum_over_rows(RowSum(PoissonLoss(1.0, 1.0), BallBound(1.0), 0.0, 1), np.zeros((1, 5)))
     with pytest.warns(RuntimeWarning, match="computes wrongly"):
         rows_of_case.sum_over_rows(KNOWN, np.zeros((1, 5)))
 
@@ -574,18 +592,18 @@ def test_whether_the_kernel_is_tried_depends_on_no_row(monkeypatch, untried, row
         (7, np.ones(7)),
         (9, -1),
         (9, 6),
-        (11, np.zeros(6)),
-        (11, np.zeros(8)),
-        (11, fixed(np.zeros(7))),
+        (13, np.zeros(6)),
+        (13, np.zeros(8)),
+        (13, fixed(np.zeros(7))),
         (0, np.ones((5, 12))[:, ::2]),
-        (12, (np.ones(5), 1.0, 1.5)),
-        (12, (np.ones(6, np.float32), 1.0, 1.5)),
+        (14, (np.ones(5), 1.0, 1.5)),
+        (14, (np.ones(6, np.float32), 1.0, 1.5)),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused_one_by_one(compiled, place, wrong):
     """Otherwise the kernel would read or write beside them."""
     right = [np.ones((5, 6)), 1.0, 4.0**99, 4, np.ones(5, np.int8), np.ones(5), 1.0, np.ones(6)]
-    right += [0.0, 0, 0.0, np.zeros(7), (np.ones(6), 1.0, 1.5), False]
+    right += [0.0, 0, 0.0, 0.0, 0.0, np.zeros(7), (np.ones(6), 1.0, 1.5), False]
     assert compiled.clipped_sums(*right) is True
     right[place] = wrong
     with pytest.raises((ValueError, BufferError)):
@@ -598,13 +616,15 @@ def test_arrays_that_do_not_fit_are_refused_one_by_one(compiled, place, wrong):
         confide.LogisticRegression(confide.ApproxDP(1.0, 1e-6), mechanism="objective", centre=False, random_state=1),
         confide.LogisticRegression(2.0, mechanism="output", random_state=2),
         confide.LinearSVC(2.0, loss="huber_hinge", mechanism="objective", random_state=3),
+        confide.HuberRegressor(confide.ApproxDP(1.0, 1e-6), mechanism="objective", target_bound=1.0, random_state=4),
     ],
-    ids=["Gaussian noise", "noise on the weights", "a hinge"],
+    ids=["Gaussian noise", "noise on the weights", "a hinge", "targets"],
 )
 def test_seeded_releases_are_those_without_the_kernel(monkeypatch, rows, model):
     """To a few steps of the grid: the tolerance of the certificate is below what the seal covers."""
     features, labels = rows
-    model.set_params(classes=[0, 1])
+    if "classes" in model.get_params():
+        model.set_params(classes=[0, 1])
     found = model.fit(features, labels).coef_
     monkeypatch.setenv("CONFIDE_COMPILED", "0")
     expected = model.fit(features, labels).coef_

@@ -15,11 +15,12 @@ from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge
 from confide.erm.row_bounds import BallBound, Centred
 from confide.erm.row_sums import RowSum
+from confide.erm.target_losses import SquaredLoss
 from confide.features.fourier import CurvesAndFeatures, FourierMap
 from tests.compiled.test_sums import by_numpy, exact_total, summed
 
 UNIT = 2.0**-53
-LOSSES = [LogisticLoss(), LogisticHinge(0.5), HuberHinge(0.3), SmoothHinge(0.2)]
+LOSSES = [LogisticLoss(), LogisticHinge(0.5), HuberHinge(0.3), SmoothHinge(0.2), SquaredLoss(0.8, 1.0)]
 
 
 @pytest.fixture(params=["", "plain"], autouse=True)

@@ -12,12 +12,15 @@ import numpy as np
 import pytest
 
 from confide.compiled import sums
+from confide.compiled.gradient_sums import code_of
+from confide.compiled.loading import is_plain
 from confide.compiled.sums import ScaledSums, with_kernel
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.clipped_rows import scaled_once
 from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge
 from confide.erm.row_bounds import BallBound, Centred
 from confide.erm.row_sums import RowSum
+from confide.erm.target_losses import SquaredLoss
 from confide.erm.transformed_losses import ClippedSlopes
 
 UNIT = 2.0**-53
@@ -386,7 +389,7 @@ def test_sizes_that_do_not_fit_are_refused(compiled):
         replace(fused, scales=np.ones(4)),
         replace(fused, limits=np.ones(6)),
         replace(fused, shifts=np.ones(4), centre=np.ones(6)),
-        replace(fused, rows=np.ones((5, 6), np.float32)),
+        replace(fused, rows=np.ones((5, 6), np.int32)),
         replace(fused, rows=np.asfortranarray(np.ones((5, 6)))),
         replace(fused, rows=np.ones((5, 3))),
         replace(fused, loss=(9, 0.0, 0.0, 0.0)),
@@ -424,19 +427,43 @@ def fixed(array):
         (7, np.ones(7)),
         (10, -1),
         (10, 6),
-        (12, np.zeros(6)),
-        (12, np.zeros(8)),
-        (12, fixed(np.zeros(7))),
-        (13, np.zeros(0)),
-        (13, np.zeros(2)),
-        (13, fixed(np.zeros(1))),
+        (14, np.zeros(6)),
+        (14, np.zeros(8)),
+        (14, fixed(np.zeros(7))),
+        (15, np.zeros(0)),
+        (15, np.zeros(2)),
+        (15, fixed(np.zeros(1))),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused_one_by_one(compiled, place, wrong):
     """Otherwise the kernel would read or write beside them."""
     right = [np.ones((5, 6)), np.ones(5), np.ones(5), np.ones(5), np.ones(5, np.int8), np.ones(5), 1.0, np.ones(6)]
-    right += [0.0, 0.0, 0, 0.0, np.zeros(7), np.zeros(1), False]
+    right += [0.0, 0.0, 0, 0.0, 0.0, 0.0, np.zeros(7), np.zeros(1), False]
     compiled.scaled_sums(*right)
     right[place] = wrong
     with pytest.raises((ValueError, BufferError)):
         compiled.scaled_sums(*right)
+
+
+@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5), SquaredLoss(1.5, 0.75)], ids=str)
+@pytest.mark.parametrize("shape", [(1, 4), (7, 5), (33, 16), (300, 71), (40, 1866)])
+@pytest.mark.parametrize("instructions", ["", "plain"])
+def test_rows_of_floats_are_summed_in_single_precision(compiled, monkeypatch, loss, shape, instructions):
+    """For solvers: with a centre and without, with an intercept and weights of rows; to a few units of single precision."""
+    monkeypatch.setenv("CONFIDE_COMPILED", instructions)
+    rng, (n, d) = np.random.default_rng(4), shape
+    rows = (rng.normal(size=shape) / math.sqrt(d)).astype(np.float32)
+    (scales, shifts), counts = rng.uniform(0.5, 1.0, (2, n)), rng.uniform(0, 2, n)
+    centre = rng.normal(size=d) / d
+    weights, labels = rng.normal(size=d + 1), rng.choice([-1.0, 1.0], n)
+    for moved in (True, False):
+        own = (shifts, centre) if moved else (None, None)
+        fused = ScaledSums(compiled, code_of(loss), rows, scales, *own, None, 0.5, 1.5, is_plain())
+        found = np.zeros(d + 1)
+        fused.add_to(found, labels, weights, counts)
+        exact = np.column_stack([scales[:, None] * rows - (shifts[:, None] * centre if moved else 0.0), np.full(n, 0.5)])
+        slopes = np.asarray(loss.of_scores((exact @ weights)[:, None], labels, 1).slope)[:, 0] * np.minimum(counts, 1.5)
+        np.testing.assert_allclose(found, slopes @ exact, rtol=0.0, atol=2e-6 * math.sqrt(n))
+        before = found.copy()
+        fused.add_to(found, labels, weights, counts)
+        np.testing.assert_allclose(found, 2.0 * before, rtol=1e-12)

@@ -66,9 +66,10 @@ struct dense {
 
 /* Rows that stand for scale x - shift c, c a centre. */
 struct scaled {
-    const double *scales, *shifts, *limits; /* n each; no shifts where there is no centre */
+    const double *scales, *shifts, *limits; /* n each; no shifts where there is no centre, and no limits where slopes have none */
     double at_centre;                       /* the centre times the weights */
     double *moved;                          /* the sum of shift times slope is added to it */
+    float *singles;                         /* d, the weights where rows are floats; NULL where they are doubles */
 };
 
 /* Rows that are moved by a centre, shortened to a radius and magnified. */
@@ -561,7 +562,8 @@ static PyObject *dense_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
 }
 
 PyDoc_STRVAR(clipped_sums_doc,
-             "clipped_sums(rows, radius, farthest, rows_in_block, labels, counts, largest, weights, offset, loss, a, out, centring, plain)\n\n"
+             "clipped_sums(rows, radius, farthest, rows_in_block, labels, counts, largest, weights, offset, loss, a, low, high, out, centring,\n"
+             "             plain)\n\n"
              "Adds the same sums over rows (n, d) that are shortened to the radius, block by block. `centring` is None, or centre,\n"
              "radius and magnification: then rows, each in one piece, are moved, shortened again and magnified. Returns False where\n"
              "the squared length of a row is beyond `farthest`, or is no number; what was added then is of no use.");
@@ -577,12 +579,11 @@ static PyObject *clipped_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
     double radius, farthest, *of_block = NULL;
     Py_ssize_t rows_in_block;
     int plain, near = 0;
-    if (!PyArg_ParseTuple(arguments, "OddnOOdOdidOOp", &rows, &radius, &farthest, &rows_in_block, &labels, &counts, &job.largest,
-                          &weights, &job.offset, &job.loss.kind, &job.loss.a, &out, &centring, &plain))
+    if (!PyArg_ParseTuple(arguments, "OddnOOdOdidddOOp", &rows, &radius, &farthest, &rows_in_block, &labels, &counts, &job.largest,
+                          &weights, &job.offset, &job.loss.kind, &job.loss.a, &job.loss.low, &job.loss.high, &out, &centring, &plain))
         return NULL;
     if (centring != Py_None && !PyArg_ParseTuple(centring, "Odd", &centre, &centred.radius, &centred.magnification))
         return NULL;
-    job.loss.low = job.loss.high = 0.0;
     if (PyObject_GetBuffer(rows, &matrix, PyBUF_FORMAT | PyBUF_STRIDES) < 0)
         return NULL;
     const char *format = matrix.format ? matrix.format : "B";
@@ -620,10 +621,12 @@ static PyObject *clipped_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
 }
 
 PyDoc_STRVAR(scaled_sums_doc,
-             "scaled_sums(rows, scales, shifts, limits, labels, counts, largest, weights, offset, at_centre, loss, a, out, moved, plain)\n\n"
+             "scaled_sums(rows, scales, shifts, limits, labels, counts, largest, weights, offset, at_centre, loss, a, low, high, out, moved,\n"
+             "            plain)\n\n"
              "Adds the sum over rows (n, d) of slope times scale times row to out[:d], of slopes to out[d], and of slope times\n"
              "shift to moved[0]. The score of a row is scale times row times weights, less shift times at_centre, plus offset.\n"
-             "Each slope is clipped to [-limit, limit], and then weighed.");
+             "Each slope is clipped to [-limit, limit], unless there are no limits, and then weighed. Rows of floats are multiplied\n"
+             "in single precision.");
 
 static PyObject *scaled_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
@@ -634,31 +637,43 @@ static PyObject *scaled_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
     struct dense given;
     struct scaled scaled;
     int plain;
-    if (!PyArg_ParseTuple(arguments, "OOOOOOdOddidOOp", &rows, &scales, &shifts, &limits, &labels, &counts, &job.largest, &weights,
-                          &job.offset, &scaled.at_centre, &job.loss.kind, &job.loss.a, &out, &moved, &plain))
+    if (!PyArg_ParseTuple(arguments, "OOOOOOdOddidddOOp", &rows, &scales, &shifts, &limits, &labels, &counts, &job.largest, &weights,
+                          &job.offset, &scaled.at_centre, &job.loss.kind, &job.loss.a, &job.loss.low, &job.loss.high, &out, &moved, &plain))
         return NULL;
-    job.loss.low = job.loss.high = 0.0;
     if (PyObject_GetBuffer(rows, &matrix, PyBUF_FORMAT | PyBUF_STRIDES) < 0)
         return NULL;
-    int sound = matrix.ndim == 2 && matrix.format && !strcmp(matrix.format, "d") && matrix.shape[1] >= 4 && matrix.strides[1] == 8;
+    const char *format = matrix.format ? matrix.format : "B";
+    int sound = matrix.ndim == 2 && (!strcmp(format, "d") || !strcmp(format, "f")) && matrix.shape[1] >= 4 &&
+                matrix.strides[1] == matrix.itemsize;
     if (!sound)
-        PyErr_SetString(PyExc_ValueError, "the kernel needs rows of four doubles or more, each row in one piece.");
+        PyErr_SetString(PyExc_ValueError, "the kernel needs rows of four doubles or floats or more, each row in one piece.");
     sound = sound && common(&held, &job, matrix.shape[0], matrix.shape[1], labels, counts, weights, out);
     if (sound && (sound = (view = vector(&held, scales, "d", job.n, 0)) != NULL))
         scaled.scales = view->buf;
-    if (sound && (sound = (view = vector(&held, limits, "d", job.n, 0)) != NULL))
+    scaled.limits = NULL;
+    if (sound && limits != Py_None && (sound = (view = vector(&held, limits, "d", job.n, 0)) != NULL))
         scaled.limits = view->buf;
     if (sound && (sound = (view = vector(&held, moved, "d", 1, 1)) != NULL))
         scaled.moved = view->buf;
     scaled.shifts = NULL;
     if (sound && shifts != Py_None && (sound = (view = vector(&held, shifts, "d", job.n, 0)) != NULL))
         scaled.shifts = view->buf;
+    scaled.singles = NULL;
+    if (sound && matrix.itemsize == 4) {
+        if (!(scaled.singles = malloc((size_t)job.d * sizeof(float)))) {
+            PyErr_NoMemory();
+            sound = 0;
+        }
+        for (ptrdiff_t j = 0; sound && j < job.d; j++)
+            scaled.singles[j] = (float)job.weights[j];
+    }
     if (sound) {
-        given = (struct dense){matrix.buf, job.d, matrix.strides[0], 8, 8, HUGE_VAL, HUGE_VAL};
+        given = (struct dense){matrix.buf, job.d, matrix.strides[0], matrix.itemsize, matrix.itemsize, HUGE_VAL, HUGE_VAL};
         Py_BEGIN_ALLOW_THREADS
         scaled_pass(&job, &given, &scaled, plain);
         Py_END_ALLOW_THREADS
     }
+    free(scaled.singles);
     let_go(&held);
     PyBuffer_Release(&matrix);
     if (!sound)

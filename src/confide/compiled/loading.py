@@ -37,17 +37,20 @@ class Kernel(Protocol):
     upper triangle, with D = d, or d + 1 where rows have the constant 1.
     """
     clipped_sums: Callable[..., bool]
-    """(rows, radius, farthest, rows_in_block, labels, counts, largest, weights, offset, loss, a, out, centring, plain)
+    """(rows, radius, farthest, rows_in_block, labels, counts, largest, weights, offset, loss, a, low, high, out, centring,
+    plain)
 
     The same rows, summed up block by block, with chains of additions no longer than those of NumPy. `centring` is None, or
     centre, radius and magnification for rows in one piece, which are moved, shortened again and magnified. False where the
     squared length of a row is beyond `farthest`, or is no number. Then `out` is of no use.
     """
     scaled_sums: Callable[..., None]
-    """(rows, scales, shifts, limits, labels, counts, largest, weights, offset, at_centre, loss, a, out, moved, plain)
+    """(rows, scales, shifts, limits, labels, counts, largest, weights, offset, at_centre, loss, a, low, high, out, moved,
+    plain)
 
-    Rows (n, d), float64, each in one piece and multiplied by its scale, with slopes clipped to their limits. Where there are
-    shifts, each score is less by shift times `at_centre`, and the sum of slope times shift is added to `moved` (1,).
+    Rows (n, d), each in one piece and multiplied by its scale, with slopes clipped to their limits, unless these are None.
+    Where there are shifts, each score is less by shift times `at_centre`, and the sum of slope times shift is added to
+    `moved` (1,). Rows of float32 are multiplied in single precision, for solvers alone.
     """
     coded_sums: Callable[..., bool]
     """(columns, n_rows, rows_in_block, labels, counts, largest, weights, offset, loss, a, low, high, out, products, plain)

@@ -386,7 +386,49 @@ static INLINE TARGET int NAME(by_rows)(const struct job *job, const struct dense
     return !far;
 }
 
-/* The same for rows that stand for scale x - shift c, with slopes of limited size. `shifts` may be NULL. */
+/* Scores of n rows of floats, multiplied in single precision: for solvers alone. */
+static TARGET void NAME(single_scores)(const char *rows, ptrdiff_t stride, int n, ptrdiff_t d, const float *w, double *scores)
+{
+    for (int r = 0; r < n; r++) {
+        const float *row = (const float *)(rows + stride * r);
+        eight s[4] = {{0.0f}, {0.0f}, {0.0f}, {0.0f}};
+        double sum = 0.0;
+        ptrdiff_t j = 0;
+        for (; j + 32 <= d; j += 32)
+            for (int k = 0; k < 4; k++)
+                s[k] += *(const loose_eight *)(row + j + 8 * k) * *(const loose_eight *)(w + j + 8 * k);
+        for (; j < d; j++)
+            sum += (double)row[j] * w[j];
+        s[0] = (s[0] + s[1]) + (s[2] + s[3]);
+        for (int k = 0; k < 8; k++)
+            sum += s[0][k];
+        scores[r] = sum;
+    }
+}
+
+/* Adds the sum of at most FEW rows of floats, each times its slope: in single precision, and then to doubles. */
+static TARGET void NAME(single_sums)(const char *rows, ptrdiff_t stride, int n, ptrdiff_t d, const double *slopes, double *out)
+{
+    float own[FEW];
+    for (int r = 0; r < n; r++)
+        own[r] = (float)slopes[r];
+    ptrdiff_t j = 0;
+    for (; j + 16 <= d; j += 16) {
+        eight sums[2] = {{0.0f}, {0.0f}};
+        floats parts[4];
+        for (int r = 0; r < n; r++)
+            for (int k = 0; k < 2; k++)
+                sums[k] += own[r] * *(const loose_eight *)(rows + stride * r + 4 * (j + 8 * k));
+        memcpy(parts, sums, sizeof parts);
+        for (int k = 0; k < 4; k++)
+            STORE(out + j + 4 * k, LOAD(out + j + 4 * k) + CONVERT(parts[k]));
+    }
+    for (; j < d; j++)
+        for (int r = 0; r < n; r++)
+            out[j] += slopes[r] * ((const float *)(rows + stride * r))[j];
+}
+
+/* The same for rows that stand for scale x - shift c, with slopes of limited size. `shifts`, `limits` and `singles` may be NULL. */
 static TARGET void NAME(scaled_pass)(const struct job *job, const struct dense *given, const struct scaled *scaled)
 {
     const ptrdiff_t d = given->d;
@@ -394,11 +436,14 @@ static TARGET void NAME(scaled_pass)(const struct job *job, const struct dense *
     vec edge = SPLAT(0.0);
     for (int i = 4 - (int)(d % 4); i < 4 && d % 4; i++)
         edge[i] = job->weights[d - 4 + i];
-    const int chunk = NAME(rows_at_once)(d, 8);
+    const int chunk = NAME(rows_at_once)(d, given->size);
     for (ptrdiff_t first = 0; first < job->n; first += chunk) {
         const int n = job->n - first < chunk ? (int)(job->n - first) : chunk;
         const char *rows = given->rows + first * given->row_stride;
-        NAME(row_scores)(rows, given->row_stride, n, d, job->weights, edge, edge, 0, 0, scores, NULL);
+        if (scaled->singles)
+            NAME(single_scores)(rows, given->row_stride, n, d, scaled->singles, scores);
+        else
+            NAME(row_scores)(rows, given->row_stride, n, d, job->weights, edge, edge, 0, 0, scores, NULL);
         for (int r = 0; r < n; r++) {
             scores[r] *= scaled->scales[first + r];
             if (scaled->shifts)
@@ -410,7 +455,10 @@ static TARGET void NAME(scaled_pass)(const struct job *job, const struct dense *
                 *scaled->moved += scaled->shifts[first + r] * scores[r];
         for (int r = 0; r < n; r++)
             scores[r] *= scaled->scales[first + r];
-        NAME(row_sums)(rows, given->row_stride, n, d, scores, 0, job->out);
+        if (scaled->singles)
+            NAME(single_sums)(rows, given->row_stride, n, d, scores, job->out);
+        else
+            NAME(row_sums)(rows, given->row_stride, n, d, scores, 0, job->out);
     }
 }
 

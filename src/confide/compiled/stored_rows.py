@@ -102,7 +102,7 @@ class StoredArray:
         common = asked.labels, asked.counts, asked.largest, asked.weights, asked.offset
         if asked.moving is not None and (self.shape[1] < SHORTEST_ROW or self.rows.strides[1] != self.rows.itemsize):
             return False
-        radii, of_sums = (asked.radius, asked.farthest), (*asked.loss[:2], out, asked.moving, asked.plain)
+        radii, of_sums = (asked.radius, asked.farthest), (*asked.loss, out, asked.moving, asked.plain)
         return kernel.clipped_sums(self.rows, *radii, rows_in_block, *common, *of_sums)
 
     def as_numpy_reads(self, rows: slice) -> Rows:

@@ -45,11 +45,13 @@ from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, SmoothHi
 from confide.erm.row_bounds import BallBound, Centred, before_moving, is_centred
 from confide.erm.row_sums import RowSum, Totals
 from confide.erm.source import BlockwiseSum
+from confide.erm.target_losses import SquaredLoss
 from confide.erm.transformed_losses import ClippedSlopes
 
 # The kernel is tried on made-up rows and codes before its sums are trusted.
 
-CERTIFIED_LOSSES = (LogisticLoss, LogisticHinge, HuberHinge, SmoothHinge, SumOfRows)
+_TRIED_LOSSES = (LogisticLoss(), LogisticHinge(), HuberHinge(), SmoothHinge(), SumOfRows(), SquaredLoss(0.75, 0.5))
+CERTIFIED_LOSSES = (LogisticLoss, LogisticHinge, HuberHinge, SmoothHinge, SumOfRows, SquaredLoss)
 """Losses with whose gradients the kernel is trusted where certificates rest on them."""
 
 
@@ -122,9 +124,9 @@ def _codes_agree(module: Kernel) -> bool:
         labels = np.where(places % 3 > 0, 1, -1).astype(np.int8)
         counts = 0.5 + 1.5 * np.sin(places)
         counts[0] = np.nan
-        for kind in CERTIFIED_LOSSES:
+        for loss in _TRIED_LOSSES:
             for intercept, of_rows, block in ((0.5, counts, 16), (0.0, None, 2048)):
-                row_sum = RowSum(kind(), BallBound(np.inf), intercept, 1, 1.5)
+                row_sum = RowSum(loss, BallBound(np.inf), intercept, 1, 1.5)
                 weights = 2.0 * np.cos(2.3 * np.arange(float(row_sum.n_weights(codes.n_features))))[None]
                 summed = ClippedSum(module, row_sum, block)
                 if not _agree(row_sum, expanded, summed, codes, labels, weights, of_rows):
@@ -262,8 +264,8 @@ def by_kernel(row_sum: Any, n_problems: int, rows_in_block: int) -> ClippedSum |
 
     Whether the kernel is tried depends on the sum alone, so its warning says nothing of rows.
     """
-    known = type(row_sum) is RowSum and row_sum.order == 1 and n_problems == 1 and type(row_sum.loss) in CERTIFIED_LOSSES
-    trial = _TRIALS.get(type(row_sum.row_bound)) if known else None
+    known = type(row_sum) is RowSum and row_sum.order == n_problems == 1 and type(row_sum.loss) in CERTIFIED_LOSSES
+    trial = _TRIALS.get(type(row_sum.row_bound)) if known and code_of(row_sum.loss) else None
     module = None if trial is None else tried(*trial, os.environ.get("CONFIDE_COMPILED"))
     return None if module is None else ClippedSum(module, row_sum, rows_in_block)
 
@@ -275,10 +277,10 @@ def _rows_agree(module: Kernel) -> bool:
         wide[6:8] *= 1e-3
         far = wide.copy()
         far[-1, 0] = 1e200
-        for kind in CERTIFIED_LOSSES:
+        for loss in _TRIED_LOSSES:
             middle = Centred(BallBound(2.0), tuple(0.5 * np.cos(np.arange(1.0 * n_features)) / np.sqrt(n_features)), 1.5)
-            small, large, moved = (RowSum(kind(), bound, 0.5, 1, 1.5) for bound in (BallBound(1.0), BallBound(4.0), middle))
-            free = RowSum(kind(), BallBound(np.inf), 0.0, 1, 0.75)
+            small, large, moved = (RowSum(loss, bound, 0.5, 1, 1.5) for bound in (BallBound(1.0), BallBound(4.0), middle))
+            free = RowSum(loss, BallBound(np.inf), 0.0, 1, 0.75)
             for row_sum, rows, of_rows, size in (
                 (small, wide, counts, 1.0),
                 (large, np.asfortranarray(wide), counts, 1.0),
@@ -335,7 +337,7 @@ class ScaledSums:
     scales : (m,)
     shifts : (m,), or None for rows that are not moved
     centre : (d,), or None
-    limits : (m,), the largest size of the slope of each row
+    limits : (m,), the largest size of the slope of each row; None for rows of floats, whose sums are for solvers alone
     intercept : the constant of each row; 0.0 for none
     largest_weight : bound on the weight of a row
     plain : see `is_plain`
@@ -347,7 +349,7 @@ class ScaledSums:
     scales: Array
     shifts: Array | None
     centre: Array | None
-    limits: Array
+    limits: Array | None
     intercept: float
     largest_weight: float
     plain: bool
@@ -363,7 +365,7 @@ class ScaledSums:
         sums, moved = np.zeros(n_features + 1), np.zeros(1)
         beside = self.scales, self.shifts, self.limits, *labels_and_counts(labels, row_weights), self.largest_weight
         at = np.ascontiguousarray(own), constant, at_centre
-        self.kernel.scaled_sums(self.rows, *beside, *at, *self.loss[:2], sums, moved, self.plain)
+        self.kernel.scaled_sums(self.rows, *beside, *at, *self.loss, sums, moved, self.plain)
         if self.centre is not None:
             sums[:n_features] -= moved[0] * self.centre
         gradient[:n_features] += sums[:n_features]

@@ -668,8 +668,9 @@ def inside(indices: Indices, n_features: int) -> Indices:
 # Rows that a public map, such as random Fourier features, is applied to, block by block.
 
 
-_MAPPED_NUMBERS = 2**27
-"""A fit keeps so many numbers of mapped rows, 512 MiB. Where there are more, every pass makes them again."""
+_MAPPED_NUMBERS, _MADE_AT_ONCE = 2**27, 16
+"""A fit keeps so many numbers of mapped rows, 512 MiB, and makes those of so many blocks at once. Where there are more, every
+pass makes them again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -700,10 +701,10 @@ class MappedBlocks(Blocks):
         features: Any = self.fourier_map
         if self._kept is None:
             return np.asarray(features.transform(dense(self.blocks.block(start, stop))))
-        rows, known = self._kept
-        for first in range(start, stop, self.rows_in_block):
+        (rows, known), step = self._kept, _MADE_AT_ONCE * self.rows_in_block
+        for first in range(start, stop, step):
             # As an integer of Python itself: a solver may ask for rows by objects that are another number each time.
-            part = slice(first, min(first + self.rows_in_block, operator.index(stop)))
+            part = slice(first, min(first + step, operator.index(stop)))
             if not known[part].all():
                 # Threads that make the same rows make the same numbers.
                 features.write(dense(self.blocks.block(part.start, part.stop)), rows[part])

@@ -18,8 +18,9 @@ from scipy.sparse import issparse
 
 from confide.array_types import Array, Indices, Rows, Targets, Weights
 from confide.compiled.gradient_sums import CompiledSum, code_of
-from confide.compiled.loading import kernel
+from confide.compiled.loading import is_plain, kernel
 from confide.compiled.stored_rows import StoredArray, StoredRows
+from confide.compiled.sums import ScaledSums
 from confide.data.arrays import ArrayBlocks, KeptBlocks, MemorySource, StoredBlocks, rows_in_block
 from confide.erm.clipped_rows import MANY_SCORES, ScaledRows
 from confide.erm.coded_rows import CodedRows, dense
@@ -178,6 +179,9 @@ class ApproximateSum:
         n_features, rows = rows.shape[1], dense(rows)
         rows = rows if type(rows) is ScaledRows else _in_precision(rows, self.precision)
         known: Any = labels
+        if self.order == len(weights) == known.ndim == 1 and (fused := self._fused(rows)) is not None:
+            fused.add_to(totals.gradient[0], known, weights[0], row_weights)
+            return
         targets, factors = _without_factors(known, self.precision) if known.ndim == 2 else (known, None)
         directions = weights[:, :n_features].astype(self.precision)
         long = LONG_ROW if self.precision == np.float64 else _LONG_SINGLE_ROW
@@ -201,6 +205,17 @@ class ApproximateSum:
         if factors is not None:
             slopes *= factors
         totals.gradient[:, :n_features] += product(slopes.T.astype(self.precision, copy=False), rows)
+
+    def _fused(self, rows: Any) -> ScaledSums | None:
+        """The sums over long rows of floats by the kernel, which reads a row once; None where it cannot make them."""
+        module, code = kernel(), code_of(self.loss)
+        beside = rows if type(rows) is ScaledRows else ScaledRows(rows, np.ones(rows.shape[0]))
+        own, shifts = beside.rows, beside.shifts
+        fit = type(own) is np.ndarray and own.dtype.char == "f" and own.shape[1] >= _LONG_SINGLE_ROW and own.strides[1] == 4
+        if module is None or code is None or not fit:
+            return None
+        numbers = np.float64(beside.scales).ravel(), None if shifts is None else np.float64(shifts).ravel(), beside.centre
+        return ScaledSums(module, code, own, *numbers, None, self.intercept, self.largest_weight, is_plain())
 
     def _add_hessian(self, hessian: Array, rows: Any, factors: Any, curvatures: Array) -> None:
         n_features = rows.shape[1]
@@ -312,7 +327,7 @@ def _with_scales(objective: Objectives, source: MemorySource) -> CheapObjective 
     bound: Any = objective.row_bound
     if (ball := _ball(before_moving(bound))) is None:
         return None
-    whole: Any = _in_long_blocks(replace(source, blocks=ArrayBlocks(source.blocks.block(0, source.n_rows))))
+    whole: Any = _in_long_blocks(replace(source, blocks=ArrayBlocks(source.blocks.block(0, source.n_rows))), 4)
     centre: Any = np.array(bound.centre, np.float32) if is_centred(bound) else None
     made, shifts = list[Any](), None
     for block, _, _ in whole.counted_blocks():
@@ -334,7 +349,7 @@ def rows_in_single(objective: Objectives) -> CheapObjective:
     for block, _, _ in source.counted_blocks():
         rows[start : start + block.shape[0]] = dense(objective.row_bound.clip(np.array(dense(block), np.float64)))
         start += block.shape[0]
-    return approximate(objective, _in_long_blocks(replace(source, blocks=ArrayBlocks(rows))), np.float32)
+    return approximate(objective, _in_long_blocks(replace(source, blocks=ArrayBlocks(rows)), 4), np.float32)
 
 
 def _precision_with_factors(source: MemorySource, unshortened: bool) -> type[np.floating[Any]] | None:
@@ -394,13 +409,13 @@ def with_cheap_hessians(
 def error_of(few: CheapObjective | None, fewer: Objectives, near: Weights, n_rows: int) -> float:
     """About the error of gradients over all rows in single precision, from objectives over a few rows in that precision.
 
-    It is measured at weights that single precision can tell apart.
+    Weights that single precision cannot tell apart have a part in it: no step in that precision is finer.
     """
     if few is None or not near.any():
         # At weights of 0 all scores are exact, so no error can be measured there.
         return _USUAL_ERROR * fewer.row_bound.l2_norm * math.sqrt(n_rows)
     there = near.astype(np.float32).astype(np.float64)
-    errors = few.evaluate(there, order=1).gradient - fewer.evaluate(there, order=1).gradient
+    errors = few.evaluate(there, order=1).gradient - fewer.evaluate(near, order=1).gradient
     # The errors of rows cancel in part, but those of the intercept do not. So the error is taken to grow with the number of
     # rows, and not with its square root.
     return _OVER_MEASURED * float(np.linalg.norm(errors)) * n_rows / few.source.n_rows
@@ -471,8 +486,8 @@ def _array_of(source: MemorySource) -> Any:
     return None if not isinstance(blocks, ArrayBlocks) or blocks.are_copies or issparse(blocks.rows) else blocks.rows
 
 
-def _in_long_blocks(source: SummableRows) -> SummableRows:
-    """The same rows, in blocks as long as the cache allows, so that threads seldom wait for each other.
+def _in_long_blocks(source: SummableRows, longer: int = 1) -> SummableRows:
+    """The same rows, in blocks as long as the cache allows, or so many times longer: threads seldom wait for each other.
 
     Sums for the certificate are made over shorter blocks, because every plan has to allow for the rounding of long chains of
     additions.
@@ -481,7 +496,7 @@ def _in_long_blocks(source: SummableRows) -> SummableRows:
     rows = None if held is None else _array_of(held)
     if held is None or rows is None:
         return source
-    n_rows = max(rows_in_block(width), min(_LONG_BLOCK_ROWS, _LONG_BLOCK_BYTES // (8 * max(1, width))))
+    n_rows = max(rows_in_block(width), min(_LONG_BLOCK_ROWS, longer * _LONG_BLOCK_BYTES // (8 * max(1, width))))
     return replace(held, blocks=ArrayBlocks(rows, rows_in_block=n_rows))
 
 

@@ -201,7 +201,7 @@ class LimitedMemory:
         column_scales = np.broadcast_to(self.column_scales, start.shape[1:])
         scale = first_scale(gradients, column_scales)
         weights, curvature = start.copy(), _Curvature(self.most_pairs, self.metric, column_scales, scale)
-        milestone, since = first.copy(), np.zeros(len(start), dtype=np.intp)
+        milestone, since, is_rough = first.copy(), np.zeros(len(start), dtype=np.intp), False
         if self.before is not None:
             schedule.judge(np.arange(len(start)), self.before, first, enough)
         for _ in range(self.most_steps):
@@ -211,7 +211,9 @@ class LimitedMemory:
             if which.size == 0:
                 if schedule.is_exact:
                     break
-                # Each problem takes at least one step of the next stage, and is judged by that.
+                # Each problem takes at least one step of the next stage, and is judged by that. After single precision this
+                # step neither teaches nor is tested: the gradient before it had an error that may be larger than it.
+                is_rough = schedule.now.precision == np.float32
                 schedule.advance(enough)
                 points.forget_norms()
                 continue
@@ -228,12 +230,14 @@ class LimitedMemory:
                 directions = trials - weights[which]
             trial_gradients = problems.evaluate(trials, order=1).gradient
             left = np.abs(np.einsum("kd,kd->k", trial_gradients, directions))
-            refused = np.flatnonzero(~((left <= -_FLAT_ENOUGH * slopes) | points.near_floor(which)))
+            refused = np.flatnonzero(~((left <= -_FLAT_ENOUGH * slopes) | points.near_floor(which) | is_rough))
             if refused.size:
                 lines, here = problems.restrict(refused), weights[which[refused]]
                 steps, trial_gradients[refused] = flat_steps(lines, here, directions[refused], slopes[refused], _FLATNESS)
                 trials[refused] = here + steps[:, None] * directions[refused]
-            curvature.learn(which, trials - weights[which], trial_gradients - gradients[which], len(start))
+            if not is_rough:
+                curvature.learn(which, trials - weights[which], trial_gradients - gradients[which], len(start))
+            is_rough = False
             before, norms = np.linalg.norm(gradients[which], axis=1), points.arrive(which, trials, trial_gradients)
             weights[which], gradients[which] = trials, trial_gradients
             schedule.judge(which, before, norms, enough)

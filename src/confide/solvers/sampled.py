@@ -305,11 +305,11 @@ def _sampled_rows(n_rows: int, n_features: int, width: int) -> int:
 # passes, is enough for a metric: some more steps make up for it. In some directions few rows are much less curved than all
 # rows, and steps there would be too long. A stronger ridge makes the metric safe.
 
-_KEPT_ROWS_PER_WEIGHT, _MADE_ROWS_PER_WEIGHT = 2, 8
-"""So many sampled rows for each weight make the metric where the source keeps its rows; more where it makes them again for
-each exact gradient, or where the best that doubles allow is asked for, which takes many of these
+_KEPT_ROWS_PER_WEIGHT, _MADE_ROWS_PER_WEIGHT = 1.4, 8.0
+"""About so many sampled rows for each weight make the metric where the source keeps its rows; more where it makes them again
+for each exact gradient, or where the best that doubles allow is asked for, which takes many of these
 (benchmarks/notes/which_interactions.md)."""
-_MORE_RIDGE = 3.0
+_MORE_RIDGE = 2.0
 """The ridge of the metric is larger by this share, over the sampled rows for each weight. Covertype at (4, 1e-5) took 22
 passes with two rows for each weight, and 74 without more ridge."""
 _CLOSE_ON_MADE_ROWS, _MOST_STEPS_ON_MADE_ROWS, _PAIRS_ON_MADE_ROWS = 0.03, 200, 30
@@ -331,7 +331,7 @@ def solved_over_made_rows(objective: Objectives, start: Weights, tolerance: floa
         return None
     is_kept = tolerance > 0.0 and isinstance(getattr(made.source, "blocks", None), KeptBlocks)
     rows_per_weight = _KEPT_ROWS_PER_WEIGHT if is_kept else _MADE_ROWS_PER_WEIGHT
-    parts: Any = (objective.source.sample(min(n, n_rows)) for n in (rows_per_weight * width, _ROWS_WITH_ERRORS))
+    parts: Any = (objective.source.sample(min(int(n), n_rows)) for n in (rows_per_weight * width, _ROWS_WITH_ERRORS))
     (exact, share), (exact_few, _) = (on_part(objective, part) for part in parts)
     near = rows_in_single(exact)
     steps = LimitedMemory(_MOST_STEPS_ON_MADE_ROWS, relative_tolerance=_CLOSE_ON_MADE_ROWS)
