@@ -669,8 +669,8 @@ def inside(indices: Indices, n_features: int) -> Indices:
 
 
 _MAPPED_NUMBERS, _MADE_AT_ONCE = 2**27, 16
-"""A fit keeps so many numbers of mapped rows, 512 MiB, and makes those of so many blocks at once. Where there are more, every
-pass makes them again."""
+"""A fit keeps so many numbers of mapped rows, 512 MiB, and makes those of so many blocks at once. Where there are more,
+every pass makes them again."""
 
 
 @dataclass(frozen=True, slots=True)
