@@ -130,6 +130,33 @@ def test_every_loss_that_the_kernel_knows(compiled, instructions, loss, weighted
     compared(compiled, MemorySource(ArrayBlocks(rows), targets, counts), row_sum, rng.normal(size=(1, 6)) * 2.0)
 
 
+@pytest.mark.parametrize("order", [1, 2])
+def test_counts_with_exposures_are_those_of_numpy(compiled, instructions, order):
+    """Of arrays and of codes, in several blocks; exposures beyond their bounds, and one that is no number, the least."""
+    rng, n = np.random.default_rng(5), 901
+    loss, bound = PoissonLoss(6.0, 4.0, exposure=(0.5, 20.0)), BallBound(np.inf)
+    targets = np.zeros(n, [("count", float), ("exposure", float)])
+    targets["count"], targets["exposure"] = rng.normal(size=n) * 5.0, rng.uniform(0.1, 30.0, n)
+    targets["exposure"][::50] = np.nan
+    weights, counts = rng.normal(size=(1, 14)), rng.uniform(-0.5, 2.5, n)
+    frame = pd.DataFrame({name: rng.normal(size=n) for name in "abcdefghijklm"})
+    schema = Schema({name: {"low": -2.0, "high": 2.0} for name in frame})
+    encoder = Encoder(schema)
+    rows, _ = made_up(n, 13, "float64")
+    for blocks in (ArrayBlocks(rows), EncodedBlocks(encoder, encoder.read(frame))):
+        source = MemorySource(blocks, targets, counts)
+        asked = CompiledSum(compiled, code_of(loss), 0.7, 1.5, np.inf, order=order, exposure=loss.exposure)
+        found = source.as_stored(False).sum_over_rows(asked, weights)
+        expected = source.sum_over_rows(RowSum(loss, bound, 0.7, order, 1.5), weights)
+        np.testing.assert_allclose(found.gradient, expected.gradient, rtol=1e-10, atol=1e-9)
+        np.testing.assert_allclose(
+            found.hessian, expected.hessian, rtol=1e-5, atol=1e-5 * np.abs(expected.hessian).max(initial=0)
+        )
+        assert np.abs(expected.gradient).max() > 1.0
+        alike = replace(asked, exposure=(1.0, 1.0))
+        assert np.abs(source.as_stored(False).sum_over_rows(alike, weights).gradient - expected.gradient).max() > 1.0
+
+
 def test_scores_of_any_size_have_the_right_slopes(compiled, instructions):
     """The exponential neither overflows nor loses digits; weights that are no numbers give none."""
     scores = np.concatenate([np.linspace(-40.0, 40.0, 4001), [-1e300, 1e300, -800.0, 800.0, 0.0]])

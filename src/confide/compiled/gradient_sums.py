@@ -37,9 +37,9 @@ _CODES: dict[type, Callable[[Any], LossCode]] = {
 
 def code_of(loss: Loss) -> LossCode | None:
     """The loss as the kernel knows it, or None if it does not."""
-    # Another class, also a subclass, may have other slopes. Counts with exposures are left to NumPy.
+    # Another class, also a subclass, may have other slopes.
     made = _CODES.get(type(loss))
-    return None if made is None or loss.constants.by_length or getattr(loss, "exposure", None) else made(loss)
+    return None if made is None or loss.constants.by_length else made(loss)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,7 @@ class CompiledSum:
     radius : rows are shortened to this length; inf for rows as they are
     order : 1 for gradients; 2 for Hessians too, of rows that have products
     share : Hessians are made from the first of so many parts of each block, and stand for all of it
+    exposure : the least and the greatest exposure of counts; None where they have none
     """
 
     kernel: Kernel
@@ -64,6 +65,7 @@ class CompiledSum:
     radius: float
     order: int = 1
     share: int = 1
+    exposure: tuple[float, float] | None = None
 
     def start(self, n_problems: int, n_features: int) -> Totals:
         """Totals over no rows."""
@@ -78,7 +80,7 @@ class CompiledSum:
         n_rows, n_features = rows.shape
         for weight, gradient, hessian in zip(weights, totals.gradient, totals.hessian, strict=True):
             asked = SumOfSlopes(
-                *labels_and_counts(labels, row_weights),
+                *labels_and_counts(labels, row_weights, self.exposure),
                 self.largest_weight,
                 np.ascontiguousarray(weight[:n_features]),
                 self.intercept * float(weight[n_features]) if self.intercept > 0.0 else 0.0,
@@ -92,8 +94,10 @@ class CompiledSum:
             if products is not None:
                 if self.share > 1:
                     part = slice(0, -(-n_rows // self.share))
-                    counts = None if asked.counts is None else asked.counts[part]
-                    of_part = replace(asked, labels=asked.labels[part], counts=counts)
+                    own, counts = labels_and_counts(
+                        labels[part], None if row_weights is None else row_weights[part], self.exposure
+                    )
+                    of_part = replace(asked, labels=own, counts=counts)
                     rows[part].add(np.zeros_like(sums), self.kernel, of_part, products)
                     products *= n_rows / part.stop
                 products[:, n_features:] *= self.intercept

@@ -52,6 +52,7 @@ struct job {
     struct loss loss;
     const int8_t *small_labels; /* n, or NULL where there are targets */
     const double *targets;
+    const double *exposures; /* n, or NULL where counts have none */
     const double *counts; /* n, or NULL where every row counts 1 */
     double largest;       /* bound on counts */
     double *out;
@@ -186,6 +187,7 @@ static struct job job_of_block(const struct job *job, ptrdiff_t first, ptrdiff_t
     own.n = job->n - first < rows_in_block ? job->n - first : rows_in_block;
     own.small_labels = job->small_labels ? job->small_labels + first : NULL;
     own.targets = job->targets ? job->targets + first : NULL;
+    own.exposures = job->exposures ? job->exposures + first : NULL;
     own.counts = job->counts ? job->counts + first : NULL;
     own.out = of_block;
     for (ptrdiff_t j = 0; j <= job->d; j++)
@@ -472,17 +474,22 @@ static Py_buffer *vector(struct held *held, PyObject *array, const char *types, 
     return view;
 }
 
-/* What dense and coded sums have in common: labels, counts, weights, sums, loss. */
+/* What dense and coded sums have in common: labels, counts, weights, sums, loss. Behind n targets may lie as many exposures. */
 static int common(struct held *held, struct job *job, Py_ssize_t n, Py_ssize_t d, PyObject *labels, PyObject *counts, PyObject *weights,
                   PyObject *out)
 {
     Py_buffer *view;
     job->n = n;
     job->d = d;
-    if (!(view = vector(held, labels, "bd", n, 0)))
+    if (!(view = vector(held, labels, "bd", -1, 0)))
         return 0;
     job->small_labels = view->itemsize == 1 ? view->buf : NULL;
     job->targets = view->itemsize == 1 ? NULL : view->buf;
+    job->exposures = n && job->targets && view->shape[0] == 2 * n ? job->targets + n : NULL;
+    if (view->shape[0] != n && !job->exposures) {
+        PyErr_SetString(PyExc_ValueError, "the kernel needs a label or target for each row, and exposures for all of them or none.");
+        return 0;
+    }
     job->counts = NULL;
     if (counts != Py_None) {
         if (!(view = vector(held, counts, "d", n, 0)))

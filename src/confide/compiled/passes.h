@@ -37,8 +37,8 @@ static INLINE TARGET vec NAME(clipped)(vec x, vec low, vec high)
     return SELECT(above > high, high, above);
 }
 
-/* Slopes in place of the scores of n rows, a multiple of 4. */
-static TARGET void NAME(slopes)(const struct loss *loss, int n, const double *targets, double *scores)
+/* Slopes in place of the scores of n rows, a multiple of 4. Counts may have exposures; NULL for none. */
+static TARGET void NAME(slopes)(const struct loss *loss, int n, const double *targets, const double *exposures, double *scores)
 {
     const vec zero = SPLAT(0.0), one = SPLAT(1.0), a = SPLAT(loss->a);
     for (int r = 0; r < n; r += 4) {
@@ -59,7 +59,7 @@ static TARGET void NAME(slopes)(const struct loss *loss, int n, const double *ta
         case POISSON: {
             vec low = SPLAT(loss->low), high = SPLAT(loss->high);
             vec within = NAME(clipped)(SELECT(t == t, t, low), low, high);
-            vec mean = loss->kind == POISSON ? NAME(exponential)(s) : s;
+            vec mean = loss->kind == POISSON ? NAME(exponential)(s) * (exposures ? LOAD(exposures + r) : one) : s;
             found = NAME(clipped)(mean - within, -a, a);
             break;
         }
@@ -72,8 +72,8 @@ static TARGET void NAME(slopes)(const struct loss *loss, int n, const double *ta
 }
 
 /* Second derivatives of n rows, a multiple of 4, from their scores and slopes. */
-static TARGET void NAME(bends)(const struct loss *loss, int n, const double *targets, const double *scores, const double *slopes,
-                               double *bends)
+static TARGET void NAME(bends)(const struct loss *loss, int n, const double *targets, const double *exposures, const double *scores,
+                               const double *slopes, double *bends)
 {
     const vec zero = SPLAT(0.0), one = SPLAT(1.0), a = SPLAT(loss->a);
     for (int r = 0; r < n; r += 4) {
@@ -95,7 +95,7 @@ static TARGET void NAME(bends)(const struct loss *loss, int n, const double *tar
             found = SELECT((slope > -a) & (slope < a), one, zero);
             break;
         case POISSON:
-            found = SELECT((slope > -a) & (slope < a), NAME(exponential)(s), zero);
+            found = SELECT((slope > -a) & (slope < a), NAME(exponential)(s) * (exposures ? LOAD(exposures + r) : one), zero);
             break;
         }
         STORE(bends + r, found);
@@ -108,8 +108,10 @@ static TARGET void NAME(bends)(const struct loss *loss, int n, const double *tar
 static TARGET double NAME(weigh)(const struct job *job, ptrdiff_t first, int n, double *scores, const double *factors,
                                  const double *limits, double *bends)
 {
-    double targets[CHUNK];
+    double targets[CHUNK], given[CHUNK], *exposures = job->exposures ? given : NULL;
     int padded = (n + 3) & ~3;
+    for (int r = 0; exposures && r < padded; r++)
+        exposures[r] = r < n ? job->exposures[first + r] : 1.0;
     if (job->small_labels)
         for (int r = 0; r < n; r++)
             targets[r] = job->small_labels[first + r];
@@ -125,9 +127,9 @@ static TARGET double NAME(weigh)(const struct job *job, ptrdiff_t first, int n, 
     double before[CHUNK];
     if (bends)
         memcpy(before, scores, padded * sizeof(double));
-    NAME(slopes)(&job->loss, padded, targets, scores);
+    NAME(slopes)(&job->loss, padded, targets, exposures, scores);
     if (bends)
-        NAME(bends)(&job->loss, padded, targets, before, scores, bends);
+        NAME(bends)(&job->loss, padded, targets, exposures, before, scores, bends);
     if (limits)
         for (int r = 0; r < n; r++) {
             /* What is not a number becomes the steepest slope downwards. */

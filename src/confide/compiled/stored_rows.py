@@ -19,14 +19,19 @@ LINE, CURVE, LEVELS = range(3)
 """Kinds of columns, as kernel.c names them."""
 
 
-def labels_and_counts(labels: Targets, row_weights: Array | None) -> tuple[Any, Array | None]:
+def labels_and_counts(
+    labels: Targets, row_weights: Array | None, exposure: tuple[float, float] | None = None
+) -> tuple[Any, Array | None]:
     """Labels or targets (m,) and weights of rows (m,) in types that the kernel reads, copied only where they have to be.
 
-    The kernel refuses numbers that begin between two addresses of their kind, and the budget may be charged already.
+    Behind counts come their exposures, clipped to these bounds, if there are any: (2 m,). The kernel refuses numbers that
+    begin between two addresses of their kind, and the budget may be charged already.
     """
-    # The kernel adds up sums of counts with an exposure only where these play no part.
     given: Any = labels
     given = given if given.dtype.names is None else given["count"]
+    if exposure is not None:
+        known: Any = labels
+        given = np.concatenate([given, np.fmin(np.fmax(known["exposure"], exposure[0]), exposure[1])])
     numbers: Any = np.require(given, np.int8 if given.dtype == np.int8 else np.float64, ["C", "A"])
     return numbers, None if row_weights is None else np.require(row_weights, np.float64, ["C", "A"])
 

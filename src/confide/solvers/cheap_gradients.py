@@ -120,7 +120,8 @@ def compiled_objective(objective: Objectives, unshortened: bool) -> CheapObjecti
         source, radius = objective.source.as_stored(False), math.inf
     if source is None:
         return None
-    row_sum = CompiledSum(module, code, objective.intercept, objective.largest_weight, radius)
+    exposure = getattr(objective.loss, "exposure", None)
+    row_sum = CompiledSum(module, code, objective.intercept, objective.largest_weight, radius, exposure=exposure)
     return CheapObjective(objective, source, row_sum)
 
 
@@ -212,7 +213,7 @@ class ApproximateSum:
         beside = rows if type(rows) is ScaledRows else ScaledRows(rows, np.ones(rows.shape[0]))
         own, shifts = beside.rows, beside.shifts
         fit = type(own) is np.ndarray and own.dtype.char == "f" and own.shape[1] >= _LONG_SINGLE_ROW and own.strides[1] == 4
-        if module is None or code is None or not fit:
+        if module is None or code is None or not fit or getattr(self.loss, "exposure", None):
             return None
         numbers = np.float64(beside.scales).ravel(), None if shifts is None else np.float64(shifts).ravel(), beside.centre
         return ScaledSums(module, code, own, *numbers, None, self.intercept, self.largest_weight, is_plain())
