@@ -40,6 +40,7 @@ SIZES: dict[str, dict[str, tuple[Any, ...]]] = {
         "_FEWEST_SAMPLE_ROWS": (50,),
         "_KEPT_BYTES": (0,),
         "_MAPPED_NUMBERS": (0,),
+        "_MADE_AT_ONCE": (1,),
         "_BLOCKS_IN_GROUP": (8,),
         "_NUMBERS_OF_A_SLOPE": (1,),
         "_MANY_NUMBERS": (1,),
@@ -108,6 +109,7 @@ NO_SIZES: dict[str, dict[str, str]] = {
     "compiled.sums": {
         "_LARGEST_WEIGHT": "a norm",
         "_SHAPES_TRIED": "made-up rows",
+        "_TRIED_LOSSES": "losses of made-up rows",
         "_CODED_ROWS": "made-up rows",
         "_HEIGHT": "made-up rows",
         "_LEVELS": "made-up rows",

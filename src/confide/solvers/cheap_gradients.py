@@ -212,8 +212,9 @@ class ApproximateSum:
         module, code = kernel(), code_of(self.loss)
         beside = rows if type(rows) is ScaledRows else ScaledRows(rows, np.ones(rows.shape[0]))
         own, shifts = beside.rows, beside.shifts
-        fit = type(own) is np.ndarray and own.dtype.char == "f" and own.shape[1] >= _LONG_SINGLE_ROW and own.strides[1] == 4
-        if module is None or code is None or not fit or getattr(self.loss, "exposure", None):
+        if module is None or code is None or getattr(self.loss, "exposure", None) or type(own) is not np.ndarray:
+            return None
+        if own.dtype != np.float32 or own.shape[1] < _LONG_SINGLE_ROW or not (own.flags.c_contiguous and own.flags.aligned):
             return None
         numbers = np.float64(beside.scales).ravel(), None if shifts is None else np.float64(shifts).ravel(), beside.centre
         return ScaledSums(module, code, own, *numbers, None, self.intercept, self.largest_weight, is_plain())

@@ -233,7 +233,8 @@ class Metric:
         return None
 
     def __call__(self, gradients: Array) -> Array:
-        return np.asarray(self.share * cho_solve(self.factor, gradients.T, check_finite=False).T)
+        own = gradients.T.astype(self.factor[0].dtype, copy=False)
+        return np.asarray(self.share * cho_solve(self.factor, own, check_finite=False).T, np.float64)
 
 
 def without_chance(hessian: Array, n_rows: int) -> Array:
@@ -341,7 +342,8 @@ def solved_over_made_rows(objective: Objectives, start: Weights, tolerance: floa
     whole = replace(sampled.blocks, rows_in_block=max(1, min(near.source.n_rows, _SMALL_SAMPLE // width)))
     hessian = replace(near, source=replace(sampled, blocks=whole)).evaluate(at, order=2).hessian[0]
     np.einsum("dd->d", hessian)[...] += _MORE_RIDGE * width / exact.source.n_rows * exact.ridges
-    if (metric := Metric.of(hessian)) is None:
+    # A factor in single precision takes half the time, and a metric needs no more digits.
+    if (metric := Metric.of(hessian.astype(np.float32)) or Metric.of(hessian)) is None:
         return None
     stage = Stage(made, error_of(rows_in_single(exact_few), exact_few, at, n_rows), np.float32)
     limits: Any = {"most_slow_steps": _MOST_SLOW_STEPS, "cheaper": (stage,), "retry_exactly": False}
