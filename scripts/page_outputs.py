@@ -121,11 +121,9 @@ def _folded(line: str) -> list[str]:
     return textwrap.wrap(line, WIDTH, subsequent_indent=" " * begin.end(), break_on_hyphens=False)
 
 
-def differs(page: Path, found: re.Match[str], shown: str) -> str:
-    """Where an output is not what the page has below the block, or nothing. Numbers may differ in their last digit."""
-    if page.name in OF_THE_MACHINE:
-        return ""
-    new, old = (_comparable(text) for text in (written(shown), found[3] or ""))
+def differs(shown: str, there: str) -> str:
+    """Where a block of output is not the one that is there, or nothing. Numbers may differ in their last digit."""
+    new, old = (_comparable(text) for text in (shown, there))
     for mine, theirs in zip(new, old, strict=False):
         if mine != theirs and not _is_close(mine, theirs):
             return f"it prints {mine}, and the page has {theirs}"
@@ -146,6 +144,13 @@ def _is_close(mine: str, theirs: str) -> bool:
         return False
     digits = len(theirs.split("e")[0].partition(".")[2])
     return abs(one - other) <= max(1.01 * 10.0**-digits, 1e-3 * abs(other))
+
+
+def differences(page: Path, names: dict[str, Any]) -> list[str]:
+    """Run a page in the current folder; the result says where it does not print what it shows."""
+    found: list[str] = []
+    each_block(page, lambda block, shown: found.append(differs(written(shown), block[3] or "")), names)
+    return [] if page.name in OF_THE_MACHINE else [each for each in found if each]
 
 
 def each_block(page: Path, make: Callable[[re.Match[str], str], None], names: dict[str, Any] | None = None) -> None:
@@ -169,12 +174,14 @@ def main() -> None:
             each_block(page, lambda *pair, to=outputs: to.append(pair))
         text = page.read_text(encoding="utf-8")
         for found, shown in reversed(outputs):
-            block = f"```{found[1]}\n{found[2]}```\n" + written(shown)
-            text = text[: found.start()] + block + text[found.end() :]
+            # A block that differs in what no run repeats, such as a time, stays.
+            block = written(shown) if differs(written(shown), found[3] or "") else found[3] or ""
+            text = f"{text[: found.start()]}```{found[1]}\n{found[2]}```\n{block}{text[found.end() :]}"
         if asked.write:
             page.write_text(text, encoding="utf-8")
         for found, shown in outputs:
-            if wrong := differs(page, found, shown):
+            wrong = differs(written(shown), found[3] or "")
+            if wrong and page.name not in OF_THE_MACHINE:
                 print(f"{page.relative_to(ROOT)}: {wrong}")
 
 

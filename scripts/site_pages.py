@@ -6,12 +6,12 @@ they stand together, so links are rewritten on the way. A link to a file that is
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import shutil
 from pathlib import Path
 
+from scripts.gallery import examples, printed, words
 from scripts.notebooks import as_markdown, notebook
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,6 +28,7 @@ _ELSEWHERE = ("https://", "http://", "mailto:")
 def places() -> dict[Path, Path]:
     """Each page and picture of the repository, and where it stands on the site."""
     found = {path: path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*") if path.is_file()}
+    found |= {path: Path("gallery", f"{path.stem}.md") for path in examples()}
     for folder in ("privacy", "accounting", "planning"):
         for path in (ROOT / "src" / "confide" / folder / "proofs").glob("*.md"):
             found[path] = Path("explanation", "proofs", path.name)
@@ -111,13 +112,10 @@ def gallery_pages(folder: Path) -> dict[str, str]:
     ]
     pages = {}
     for example in sorted(folder.glob("*.py")):
-        source = example.read_text(encoding="utf-8")
-        words = ast.get_docstring(ast.parse(source)) or ""
-        title, _, rest = words.partition("\n")
-        title = title.rstrip(".")
-        code = source.split('"""\n', 2)[-1].strip("\n")
-        picture = f"![{title}]({example.stem}.svg)" if example.with_suffix(".svg").exists() else ""
-        pages[f"{example.stem}.md"] = f"# {title}\n{rest}\n\n{picture}\n\n```python\n{code}\n```\n"
+        title, rest, shows = words(example)
+        code = example.read_text(encoding="utf-8").split('"""\n', 2)[-1].strip("\n")
+        picture = f"![{shows}]({example.stem}.svg)"
+        pages[f"{example.stem}.md"] = f"# {title}\n{rest}\n\n{picture}\n\n```python\n{code}\n```\n{printed(example)}"
         first = rest.strip().split("\n\n")[0].replace("\n", " ")
         listed += [f"## [{title}]({example.stem}.md)", "", first, "", picture, ""]
     pages["index.md"] = "\n".join(listed)
@@ -134,7 +132,7 @@ def gather(target: Path = SOURCE) -> None:
         if source.suffix == ".md":
             text = rewritten(source.read_text(encoding="utf-8"), source, where)
             (target / place).write_text(with_blank_lines(text), encoding="utf-8")
-        elif source.suffix != ".py":
+        elif source.suffix not in (".py", ".txt"):
             shutil.copyfile(source, target / place)
     for name, text in gallery_pages(ROOT / "docs" / "gallery").items():
         (target / "gallery" / name).write_text(text, encoding="utf-8")

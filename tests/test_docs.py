@@ -110,7 +110,7 @@ AFTER = {
 @pytest.mark.parametrize("page", [page.relative_to(ROOT).as_posix() for page in PAGES if page_outputs.has_code(page)])
 def test_the_code_of_a_page_prints_what_the_page_shows(page, tmp_path, monkeypatch):
     """Its blocks in order, in an empty folder."""
-    path, names, wrong = ROOT / page, {}, []
+    path, names = ROOT / page, {}
     if path.name in NEEDED:
         pytest.importorskip(NEEDED[path.name])
     if path.name == "plots.md":
@@ -118,8 +118,7 @@ def test_the_code_of_a_page_prints_what_the_page_shows(page, tmp_path, monkeypat
         plt.close("all")  # Matplotlib 3.8 warns of figures that another test left open
         plt.switch_backend("Agg")
     monkeypatch.chdir(tmp_path)
-    page_outputs.each_block(path, lambda found, shown: wrong.append(page_outputs.differs(path, found, shown)), names)
-    assert [each for each in wrong if each] == [], "python -m scripts.page_outputs --write renews what pages show"
+    assert page_outputs.differences(path, names) == [], "python -m scripts.page_outputs --write renews what pages show"
     AFTER.get(path.name, lambda names: None)(names)
     if path.name == "plots.md":
         plt.close("all")
@@ -132,13 +131,11 @@ def test_pages_that_are_named_exist_and_outputs_are_compared(tmp_path):
     page = tmp_path / "page.md"
 
     def wrong(text):
-        found = []
         page.write_text(text, encoding="utf-8")
-        page_outputs.each_block(page, lambda block, shown: found.append(page_outputs.differs(page, block, shown)))
-        return found
+        return page_outputs.differences(page, {})
 
     code, output = "```python\nprint('error', 0.1234)\n```\n", '\n```text title="Output"\n{}\n```\n'
-    assert wrong(code + output.format("error 0.1235")) == [""]
+    assert wrong(code + output.format("error 0.1235")) == []
     assert wrong(code + output.format("error 0.1334")) == ["it prints 0.1234, and the page has 0.1334"]
     assert wrong(code + output.format("mistakes 0.1234")) == ["it prints error, and the page has mistakes"]
     assert wrong(code) == ["it prints 2 words, and the page has 0"]
@@ -169,6 +166,19 @@ def test_the_questions_of_the_tutorial_are_those_that_a_terminal_asks(tmp_path, 
     told = "\n".join(line.strip() for line in rest.replace("e-0", "e-").splitlines())
     for line in re.findall(r"^confide (?:check|ledger init|run) .*$", "\n".join(blocks(page, "sh")[1:]), flags=re.MULTILINE):
         assert line.removesuffix(" --dry-run") in told
+
+
+def test_code_and_output_of_pages_are_no_wider_than_their_column():
+    """88 characters; a table of results may be wider, and scrolls."""
+    wide = [
+        f"{page.relative_to(ROOT)}: {line}"
+        for page in PAGES
+        for language in ("python", "sh", "toml", "r", "sql")
+        for block in blocks(page.relative_to(ROOT), language)
+        for line in block.splitlines()
+        if len(line) > page_outputs.WIDTH
+    ]
+    assert wide == []
 
 
 def written_commands():

@@ -4,6 +4,8 @@ A study makes five releases about the same people: a count by hand, two models, 
 small models that was planned beforehand. Under a concentrated limit they cost less together than the sum of their
 epsilons.
 
+Picture: A staircase of what five releases spent, one step each, below the line of the limit.
+
 Data: Adult (B. Becker and R. Kohavi, UCI Machine Learning Repository, 1996, CC BY 4.0), which ships with confide.
 """
 
@@ -16,7 +18,9 @@ ledger = confide.Ledger(limit=confide.ZCDP(0.2))
 ledger.charge(confide.PureDP(0.1), purpose="people over 65, by hand")
 for kind in (confide.LogisticRegression, confide.AdditiveClassifier):
     model = kind(confide.ZCDP(0.05), schema=adult.schema, ledger=ledger).fit(X, y)
-confide.evaluate(model, adult.X_test, adult.y_test, budget=confide.ZCDP(0.01), ledger=ledger)
+confide.evaluate(
+    model, adult.X_test, adult.y_test, budget=confide.ZCDP(0.01), ledger=ledger
+)
 ledger.plan([confide.ZCDP(0.02)] * 3, purpose="three small models")
 
 display = confide.LedgerDisplay.from_ledger(ledger)

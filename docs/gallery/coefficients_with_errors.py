@@ -4,6 +4,9 @@ A logistic regression with intervals. The dark part of each interval is what sam
 is what the noise adds. In the picture numbers count per half of their range, so that they can be compared; the table
 that the script prints has people's units. With 32,561 rows most of the width is sampling.
 
+Picture: Coefficients as bars around their estimates: nearly all of each bar is dark, for sampling, and its light ends,
+for noise, are short.
+
 Data: Adult (B. Becker and R. Kohavi, UCI Machine Learning Repository, 1996, CC BY 4.0), which ships with confide.
 """
 
@@ -20,7 +23,9 @@ schema = confide.Schema(
     },
     target={"column": "income", "negative": "<=50K", "positive": ">50K"},
 )
-model = confide.LogisticRegression(confide.ApproxDP(1.0, 1e-6), schema=schema, inference_share=0.3)
+model = confide.LogisticRegression(
+    confide.ApproxDP(1.0, 1e-6), schema=schema, inference_share=0.3
+)
 model.fit(adult.X_train, adult.y_train)
 print(model.summary())
 axes = model.summary(units="encoded").plot()

@@ -4,6 +4,8 @@ How often people see a doctor, by the share of the bill that they pay themselves
 A person has up to five rows, one a year. The schema names the column of persons, and the guarantee protects a person
 with all rows.
 
+Picture: Visits a year against the share of the bill that patients pay: two falling curves, women above men.
+
 Data: RAND Health Insurance Experiment (J. P. Newhouse, public domain), randhie.parquet in the folder that
 CONFIDE_DATA_DIR names.
 """
@@ -31,7 +33,9 @@ schema = confide.Schema(
     target={"column": "mdvis", "low": 0, "high": 20},
     person="zper",
 )
-model = confide.AdditiveRegressor(confide.ApproxDP(4.0, 1e-5), schema=schema, loss="poisson", max_rows_per_person=2)
+model = confide.AdditiveRegressor(
+    confide.ApproxDP(4.0, 1e-5), schema=schema, loss="poisson", max_rows_per_person=2
+)
 model.fit(years, years["mdvis"])
 print(model.guarantee_.statement().splitlines()[0])
 
@@ -40,6 +44,10 @@ figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
 for female, label in ((1, "women"), (0, "men")):
     rows = pd.DataFrame({"coins": paid, "xage": 40.0, "female": female, "disea": 10.0})
     axes.plot(paid, model.predict(rows), label=f"{label}, aged 40")
-axes.set(xlabel="share of the bill that the patient pays (%)", ylabel="visits a year", ylim=(0, None))
+axes.set(
+    xlabel="share of the bill that the patient pays (%)",
+    ylabel="visits a year",
+    ylim=(0, None),
+)
 axes.legend(frameon=False)
 figure.savefig("visits_to_the_doctor.svg")

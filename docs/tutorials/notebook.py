@@ -17,7 +17,9 @@ ledger = confide.Ledger(limit=confide.ApproxDP(3.0, 1e-5))
 
 # %%
 budget = confide.ApproxDP(2.0, 1e-6)
-model = confide.AdditiveClassifier(budget, schema=adult.schema, loss="logistic", inference_share=0.3, ledger=ledger)
+model = confide.AdditiveClassifier(
+    budget, schema=adult.schema, loss="logistic", inference_share=0.3, ledger=ledger
+)
 model.plan(n_rows=32_561)
 
 # %% [markdown]
