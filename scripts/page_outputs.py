@@ -35,7 +35,11 @@ OUTPUT = '```text title="Output"\n'
 WIDTH, LONGEST = 88, 45
 """The widest line, and the largest number of lines that are shown of a longer output."""
 _BLOCK = re.compile(rf"(?ms)^```(python|toml|sh)\n(.*?)^```\n(\n{re.escape(OUTPUT)}.*?^```\n)?")
-_CHANGES = (r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z|\+00:00)?)?", r"\b[0-9a-f]{8,}\b", r"[\d.]+ m?s\b")
+_CHANGES = (
+    r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z|\+00:00)?)?",
+    r"\b(?=[0-9]*[a-f])[0-9a-f]{8,}\b",
+    r"[\d.]+ m?s\b",
+)
 """Dates, identities, and seconds."""
 
 
