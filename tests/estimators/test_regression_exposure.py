@@ -187,6 +187,34 @@ def test_a_private_search_compares_expected_counts():
     assert search.predict(FRAME).mean() == pytest.approx(VISITS.sum() / YEARS.sum(), rel=0.2)
 
 
+def test_evaluations_searches_and_fits_to_new_rows_take_an_array_of_exposures():
+    """As `fit` does, where the bounds are a parameter; each refuses before its charge where it is missing or unknown."""
+    ledger = Ledger(limit=ApproxDP(500.0, 1e-3))
+    model = confide.PoissonRegressor(BUDGET, **RANGE, ledger=ledger).fit(X, VISITS, exposure=YEARS)
+    found = confide.evaluate(model, X, VISITS, exposure=YEARS, budget=50.0, ledger=ledger)
+    assert found.r2.estimate == pytest.approx(model.score(X, VISITS, exposure=YEARS), abs=0.02)
+    again = model.refit(X, VISITS, exposure=YEARS)
+    assert again.score(X, VISITS, exposure=YEARS) > 0.3
+    untrained = confide.PoissonRegressor(**RANGE)
+    search = confide.PrivateSearchCV(untrained, {"alpha": [100.0, 1e-3]}, budget=BUDGET, ledger=ledger)
+    assert search.fit(X, VISITS, exposure=YEARS).best_params_ == {"alpha": 1e-3}
+    assert search.predict(X).mean() == pytest.approx(VISITS.sum() / YEARS.sum(), rel=0.2)
+    spent = ledger.spent()
+    of_classes = confide.PrivateSearchCV(confide.LogisticRegression(classes=[0, 1]), {"alpha": [1.0, 2.0]}, ledger=ledger)
+    classifier = confide.LogisticRegression(BUDGET, classes=[0, 1]).fit(X, VISITS > 1)
+    for refused in (
+        lambda: confide.evaluate(model, X, VISITS, budget=1.0, ledger=ledger),
+        lambda: confide.evaluate(classifier, X, VISITS > 1, exposure=YEARS, budget=1.0, ledger=ledger),
+        lambda: model.refit(X, VISITS),
+        lambda: search.fit(X, VISITS),
+        lambda: search.fit(X, VISITS, exposure=np.zeros(N)),
+        lambda: of_classes.fit(X, VISITS > 1, exposure=YEARS),
+    ):
+        with pytest.raises(InputError, match="exposure"):
+            refused()
+    assert ledger.spent() == spent
+
+
 def test_models_that_know_no_exposure_refuse_it():
     """Other losses, other models, two declarations at once, and rows whose exposures would come from nowhere."""
     for model in (confide.HuberRegressor(BUDGET, schema=SCHEMA), confide.Ridge(BUDGET, schema=SCHEMA)):

@@ -329,6 +329,7 @@ def evaluate(
     X: Any,
     y: Any = None,
     *,
+    exposure: Any = None,
     budget: float | Budget | None = None,
     ledger: Ledger | Batch | None = None,
     n_bins: int | None = None,
@@ -355,6 +356,8 @@ def evaluate(
         of both releases add up. Rows from `open_rows` must be opened with the model's schema.
     y : (n,) labels or numbers, or None
         None for rows from `open_rows`, which bring their labels or numbers.
+    exposure : (n,) numbers above 0, or None
+        Of counts, for a model with `exposure_range`; one with a schema reads the column that its target names.
     budget : float, PureDP, ApproxDP or ZCDP
         What the counts cost; it must be given. A number is the epsilon of pure differential privacy.
     ledger : Ledger, batch of one, or None
@@ -432,7 +435,7 @@ def evaluate(
     checksums, ledger_charged = tuple(map(checksum_of_model, planned.models)), asked.charge.ledger
     void = asked.void("the counts may reveal any row")
     identity = None if ledger_charged is None else ledger_charged.identity
-    given = checked_input(X, y, estimator=planned)
+    given = checked_input(X, y, estimator=planned, exposure=exposure)
     _refuse_unscorable(given, planned)
     # Rows and labels are checked before the charge, and scored after it.
     with given.checked(specifications(planned, asked.persons)) as rows:

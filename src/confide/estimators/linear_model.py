@@ -243,7 +243,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
         self._charge_number = getattr(ledger, "last_charge", None)  # a batch was charged as a whole, before
         return self
 
-    def refit(self, X: Any, y: Any = None, *, sample_weight: Any = None, **parameters: Any) -> Self:
+    def refit(self, X: Any, y: Any = None, *, sample_weight: Any = None, exposure: Any = None, **parameters: Any) -> Self:
         """Fit a new model to new rows, with this one as its prior. This model stays as it is.
 
         Parameters
@@ -252,6 +252,8 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
             The new rows. Rows of the earlier fit may be among them; then the costs of both fits add up for them.
         sample_weight : (n,) numbers from 0 to `max_sample_weight`, or None
             As for `fit`.
+        exposure : (n,) numbers above 0, or None
+            As for `fit` of counts.
         **parameters
             Parameters of the new model that differ from those of this one, such as `budget`.
 
@@ -281,7 +283,8 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
                 "this model was read from a file, and files name no ledger. Give the ledger of these rows to refit: "
                 "ledger=confide.Ledger(path); or ledger=None, if there is none."
             )
-        return made.fit(X, y, **({} if sample_weight is None else {"sample_weight": sample_weight}))  # type: ignore[no-any-return]
+        given = {"sample_weight": sample_weight, "exposure": exposure}
+        return made.fit(X, y, **{name: one for name, one in given.items() if one is not None})  # type: ignore[no-any-return]
 
     def _given_prior(self, encoder: Encoder | None = None) -> Prior | None:
         """The public weights that the parameter `prior` stands for. Declared effects need an encoder."""

@@ -350,7 +350,9 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         return replace(chosen, errors=self._errors(candidates), times_the_noise=times)
 
     @keeps_released
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, *, exposure: ArrayLike | None = None
+    ) -> Self:
         """Search, charge the ledger once, and release the choice and the chosen model.
 
         Parameters
@@ -359,6 +361,8 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
             Rows must be in memory, or in files that were opened with `open_rows` without a client.
         sample_weight : (n,) numbers from 0 to `max_sample_weight`, or None
             How much each row counts in training; None means 1 each. A mistake on a row held out always counts 1.
+        exposure : (n,) numbers above 0, or None
+            Of counts, as for the estimator's `fit`.
 
         Returns
         -------
@@ -377,7 +381,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         seed, ledger = checked("random_state", self.random_state), parameters.checked_ledger(self.ledger)
         classified = is_classifier(models[0])
         labels, are_positions = labels_given(y, models[0].classes, models[0].schema) if classified else (y, False)
-        given = _given_to_each(candidates, X, labels, sample_weight)
+        given = _given_to_each(candidates, X, labels, sample_weight, exposure)
         schemas, settings, specifications = [], [], []
         for model, own in zip(models, given, strict=True):
             schemas.append(model._schema_of_rows(own))
@@ -576,7 +580,7 @@ def _refuse_candidate(steps: Sequence[Any], model: Any) -> None:
         refuse_persons(schema, "a search needs")
 
 
-def _given_to_each(candidates: list[Any], X: Any, y: Any, sample_weight: Any) -> list[GivenRows]:
+def _given_to_each(candidates: list[Any], X: Any, y: Any, *beside: Any) -> list[GivenRows]:
     """The rows as each candidate gets them from its public steps, which are applied once where they are the same."""
     given: dict[str, tuple[GivenRows, list[Any]]] = {}
     made = []
@@ -586,7 +590,7 @@ def _given_to_each(candidates: list[Any], X: Any, y: Any, sample_weight: Any) ->
             rows = X
             for step in steps:
                 rows = step.fit(rows).transform(rows)
-            given[known] = checked_input(rows, y, sample_weight, model), getattr(candidate, "steps", [])[:-1]
+            given[known] = checked_input(rows, y, beside[0], model, beside[1]), getattr(candidate, "steps", [])[:-1]
             refuse_undivided(given[known][0])
         if steps:
             candidate.steps[:-1] = given[known][1]

@@ -35,7 +35,7 @@ from confide.features.toml_form import is_path, refuse_address
 from confide.intake.arrays import MemoryTable, names_of_columns, row_weights_of, table_of, weight_array
 from confide.intake.parameters import schema_at
 from confide.intake.specification import CheckedRows, Columns, RowSpecification
-from confide.intake.targets import ReadTargets, number_column
+from confide.intake.targets import NEEDS_EXPOSURE, ReadTargets, number_column
 from confide.threads import Progress, Told, begun
 
 _ANOTHER_INDEX = (
@@ -181,7 +181,9 @@ class _RowsInMemory:
         for kind, targets in read.items():
             if len(targets.values) != n_rows:
                 raise InputError(DIFFERENT_NUMBERS_OF_ROWS)
-            if kind.exposure is not None or self.exposure is not None:
+            if (kind.exposure is None) != (self.exposure is None):
+                raise InputError(NEEDS_EXPOSURE)
+            if kind.exposure is not None:
                 read[kind] = kind.with_exposure(targets, self.exposure)
         weight, own_weights = first.weight, None if self.sample_weight is None else weight_array(self.sample_weight)
         if weight is not None:

@@ -35,7 +35,7 @@ _FAR_FROM_ZERO = 1.5
 """The middle of a range of targets is subtracted from them if it is at least this many half-widths of the range away from 0.
 
 Chosen on prices of diamonds, which crowd near the low end of their range, and confirmed by benchmarks/far_targets.py."""
-_EXPOSURE = (
+NEEDS_EXPOSURE = (
     "the exposure of each row is needed where a model of counts declares its bounds, by exposure_range=(low, high) or in "
     "the target of the schema, exposure = { column = ..., low = ..., high = ... }; elsewhere leave it out."
 )
@@ -203,16 +203,15 @@ class Numbers:
         return replace(self, sentence=sentence, exposure=exposure, unit=unit)
 
     def with_exposure(self, read: ReadTargets, exposure: Any) -> ReadTargets:
-        """Counts that were read, with these exposures (n,) of their rows; None if there are none."""
-        if self.exposure is None or exposure is None:
-            raise InputError(_EXPOSURE)
+        """Counts that were read, with these exposures (n,) of their rows."""
+        assert self.exposure is not None  # noqa: S101 - called for counts that have one
         return replace(read, values=self.exposure.paired(read.values, exposure, self.unit, refuse=True))
 
     def checked_exposure(self, exposure: Any, n_rows: int) -> Array:
         """Exposures for which counts are predicted, one number or (n_rows,) of them, which are not clipped."""
         given = as_array(exposure, np.float64)
         if self.exposure is None or exposure is None:
-            raise InputError(_EXPOSURE)
+            raise InputError(NEEDS_EXPOSURE)
         if given.shape not in ((), (n_rows,)) or not ((given > 0.0) & np.isfinite(given)).all():
             raise InputError("exposure must be one finite number above 0, or one for each row.")
         return np.asarray(given)
@@ -231,7 +230,7 @@ class Numbers:
                 "target = { column = ..., low = ..., high = ... }; or open the rows with open_rows(..., target=column)."
             )
         if self.exposure is not None and not self.exposure.column:
-            raise InputError(_EXPOSURE)
+            raise InputError(NEEDS_EXPOSURE)
         bounds = self.low, self.high, self.shift, self.exposure, self.unit
         numbers = NumberTarget(column or "", self.are_counts, *bounds)
         return OpenedTarget((), numbers, self.sentence)
