@@ -420,8 +420,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
             first_steps = [_steps_of(candidate)[0] for candidate in candidates]
             noises = [plan.score_noise, *(noise for its_plan in plan.plans for noise in lattices_of(its_plan))]
             best = min((wasted(its_plan) or "" for its_plan in plan.plans), key=len)
-            stated = guarantees[0].circumstances
-            learned = () if stated is None else stated.learned_steps
+            learned = getattr(guarantees[0].circumstances, "learned_steps", ())
             before_charge(charge, plan.event.budget, noises, unusual, learned, best or None)
             release = partial(_chosen, plan, rows_of_all)
             index, fit, noisy_score = charge_and_release(release, plan.event, Neighbours.REPLACE_ONE, charge)
