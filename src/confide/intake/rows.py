@@ -427,7 +427,7 @@ def _schema_with_target(schema: Schema | None, labels: object, target: object) -
         )
     weight = None if schema.weight is None else schema.weight.column
     if target is not None and (
-        not isinstance(target, str) or target in (*schema.column_names, *schema.raw_names, schema.person, weight)
+        not isinstance(target, str) or target in (*schema.column_names, *schema.raw_names, schema.choosing, weight)
     ):
         raise ParameterError("target must be the name of a column of numbers that the schema does not describe.")
     return schema

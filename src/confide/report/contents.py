@@ -56,16 +56,21 @@ NOT_PROMISED = (
 
 
 def points_to_confirm(
-    guarantee: Guarantee, ledger: LedgerFacts | None, person_column: str | None, *, has_prior: bool = False, apart: str = ""
+    guarantee: Guarantee, ledger: LedgerFacts | None, schema: Schema | None, *, has_prior: bool = False, apart: str = ""
 ) -> tuple[str, ...]:
     """The sentences of the checklist. Each can be confirmed or not by the signer."""
     if guarantee.void is not None:
         return ()
     rows, facts = guarantee.max_rows_per_person, guarantee.circumstances
     of_person = "at most one row is" if rows == 1 else f"at most {rows:,} rows are"
+    person_column, cohort = (None, None) if schema is None else (schema.person, schema.cohort)
     points = (
         (not person_column, f"Of each person, {of_person} in the data."),
         (person_column, f'All rows of one person, and no others, have the same value in the column "{person_column}".'),
+        (
+            cohort,
+            f'Nobody has rows with two values in the column "{cohort and cohort[0]}", earlier and later rows included.',
+        ),
         (True, f"Bounds, categories, labels and parameters were written down without looking at the rows{apart}."),
         (True, steps_sentence(() if facts is None else facts.learned_steps)),
         (facts and not facts.labels_declared, "The labels were not declared. None of them points to a single person."),
@@ -352,10 +357,9 @@ def contents_of(
     # Names of coefficients whose intervals rest on a supposition, because the noise hid too much.
     supposed = () if released.interest is None else supposed_of(released.interest)
     if not failures:
-        person = None if released.schema is None else released.schema.person
         has_released = released.schema is not None and released.schema.has_released
         apart = ", apart from what the schema names as released" if has_released else ""
-        points = points_to_confirm(guarantee, facts, person, has_prior=released.prior is not None, apart=apart)
+        points = points_to_confirm(guarantee, facts, released.schema, has_prior=released.prior is not None, apart=apart)
     return Contents(
         model=model, level=level, verdict=verdict_of(guarantee, facts, failures, supposed, doubts), ledger=facts,
         evaluation=rated, forecasts=tuple(forecasts), points=points, odds=() if failures else _odds(guarantee, facts),
