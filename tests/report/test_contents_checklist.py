@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from confide import LogisticRegression, Schema
-import confide
 from confide.report.contents import contents_of, points_to_confirm
 from confide.report.ledger_facts import LedgerFacts
 from confide.report.page import page_of
@@ -19,7 +18,7 @@ def test_persons_bounds_and_releases_are_asked_for():
     assert "at most one row" in points
     assert "without looking at the rows" in points
     assert "is in the ledger" in points
-    alone = " ".join(points_to_confirm(model.guarantee_, None, confide.Schema({"age": {"low": 0, "high": 9}}, person="id")))
+    alone = " ".join(points_to_confirm(model.guarantee_, None, Schema({"age": {"low": 0, "high": 9}}, person="id")))
     assert 'the column "id"' in alone
     assert "is in the ledger" not in alone
 
@@ -63,6 +62,6 @@ def test_what_was_released_before_is_not_confirmed_as_chosen_without_rows():
 
 def test_the_signer_confirms_that_nobody_is_in_two_cohorts():
     """A ledger counts each cohort by itself, so it rests on this."""
-    schema = confide.Schema({"age": {"low": 0, "high": 9}}, cohort=("month", "2026-12"))
+    schema = Schema({"age": {"low": 0, "high": 9}}, cohort=("month", "2026-12"))
     points = " ".join(points_to_confirm(logistic()[0].guarantee_, None, schema))
     assert 'Nobody has rows with two values in the column "month", earlier and later rows included.' in points
