@@ -281,6 +281,17 @@ static int turned_case(void)
         right = right && (fabs(x[0] - x[1]) <= (size == 4 ? 1e-7 : 4e-16) || (odd && x[0] != x[0] && x[1] != x[1]));
     }
     free(angles), free(made[0]), free(made[1]);
+    const ptrdiff_t inputs = (ptrdiff_t)drawn(30);
+    double *rows = room(n * inputs * 8), *of_inputs = room(inputs * d * 8), *products[2] = {room(n * d * 8), room(n * d * 8)};
+    ptrdiff_t *places = room(inputs * sizeof(ptrdiff_t));
+    for (ptrdiff_t i = 0; i < n * inputs; i++)
+        rows[i] = drawn(3) ? 0.0 : number(odd);
+    for (ptrdiff_t i = 0; i < inputs * d; i++)
+        of_inputs[i] = number(odd);
+    for (int plain = 0; plain < 2; plain++)
+        angles_of(n, inputs, d, rows, of_inputs, places, products[plain], plain);
+    right = right && same(products[0], products[1], n * d, odd);
+    free(rows), free(of_inputs), free(products[0]), free(products[1]), free(places);
     return right;
 }
 

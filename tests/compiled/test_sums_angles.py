@@ -66,6 +66,48 @@ def test_an_angle_alone_decides_its_numbers(compiled, n_angles, dtype):
     np.testing.assert_array_equal(made, turned(compiled, angles).astype(dtype))
 
 
+@pytest.mark.parametrize("shape", [(0, 3, 8), (1, 1, 1), (3, 5, 16), (7, 20, 37), (40, 66, 900)])
+def test_angles_are_products_of_matrices(compiled, shape):
+    """To the bit where no sum is rounded; rows of zeros, and signs of zeros, among them."""
+    rng, (n, d, m) = np.random.default_rng(2), shape
+    rows, inputs = rng.integers(-9, 10, (n, d)) * rng.integers(0, 2, (n, d)) * 1.0, rng.integers(-99, 99, (d, m)) * 1.0
+    made = np.full((n, m), np.nan)
+    compiled.angles(-rows, inputs, made, is_plain())
+    np.testing.assert_array_equal(made, -rows @ inputs)
+    assert not np.signbit(made[made == 0.0]).any()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_rows_with_many_zeros_are_mapped_as_they_are_without_the_kernels_products(monkeypatch, order):
+    """In any order of memory, and beside rows without zeros, which are multiplied by NumPy."""
+    rng, fourier = np.random.default_rng(3), FourierMap(30, 514)
+    few = np.asarray(np.where(rng.random((400, 30)) < 0.2, rng.normal(size=(400, 30)), 0.0), order=order)
+    made = fourier.transform(few)
+    np.testing.assert_array_equal(fourier.transform(np.vstack([rng.normal(size=(400, 30)), few]))[400:], made)
+    monkeypatch.setattr("confide.features.fourier._NONZERO_SHARE", 10**9)
+    np.testing.assert_array_equal(fourier.transform(few), made)
+
+
+@pytest.mark.parametrize(
+    ("place", "wrong"),
+    [
+        (0, np.ones((3, 4))),
+        (0, np.ones((3, 5), np.float32)),
+        (0, np.asfortranarray(np.ones((3, 5)))),
+        (1, np.ones((5, 8))),
+        (1, np.ones(35)),
+        (2, np.ones((4, 7))),
+        (2, np.broadcast_to(np.ones(7), (3, 7))),
+    ],
+)
+def test_matrices_of_angles_that_do_not_fit_are_refused(compiled, place, wrong):
+    right = [np.ones((3, 5)), np.ones((5, 7)), np.ones((3, 7)), False]
+    compiled.angles(*right)
+    right[place] = wrong
+    with pytest.raises((ValueError, BufferError)):
+        compiled.angles(*right)
+
+
 def test_nothing_else_is_written_to(compiled):
     """Rows may be parts of wider ones."""
     angles = angles_of_all_sizes(4, 7)

@@ -233,6 +233,17 @@ static void scaled_pass(const struct job *job, const struct dense *given, const 
     scaled_pass_plain(job, given, scaled);
 }
 
+static void angles_of(ptrdiff_t n, ptrdiff_t d, ptrdiff_t m, const double *rows, const double *inputs, ptrdiff_t *places, double *out, int plain)
+{
+#ifdef HAS_AVX2
+    if (!plain && has_avx2()) {
+        angles_avx2(n, d, m, rows, inputs, places, out);
+        return;
+    }
+#endif
+    angles_plain(n, d, m, rows, inputs, places, out);
+}
+
 static void turned_rows(ptrdiff_t n, ptrdiff_t d, const double *angles, double scale, char *out, ptrdiff_t stride, ptrdiff_t size,
                         int plain)
 {
@@ -688,6 +699,49 @@ static PyObject *scaled_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
     Py_RETURN_NONE;
 }
 
+PyDoc_STRVAR(angles_doc,
+             "angles(rows, inputs, out, plain)\n\n"
+             "Writes the product of rows (n, d) with inputs (d, m) to out (n, m), all of them doubles in one piece. Entries of rows\n"
+             "that are 0 are not multiplied.");
+
+static PyObject *angles(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *given[3];
+    Py_buffer views[3];
+    struct held held = {views, 0};
+    ptrdiff_t *places = NULL;
+    int plain, sound = 1;
+    if (!PyArg_ParseTuple(arguments, "OOOp", given, given + 1, given + 2, &plain))
+        return NULL;
+    for (int i = 0; sound && i < 3; i++) {
+        sound = PyObject_GetBuffer(given[i], views + i, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS | (i == 2 ? PyBUF_WRITABLE : 0)) == 0;
+        held.n += sound;
+    }
+    for (int i = 0; sound && i < 3; i++)
+        if (!(views[i].ndim == 2 && views[i].format && !strcmp(views[i].format, "d"))) {
+            PyErr_SetString(PyExc_ValueError, "the kernel needs three matrices of doubles, each in one piece.");
+            sound = 0;
+        }
+    if (sound && !(views[0].shape[1] == views[1].shape[0] && views[0].shape[0] == views[2].shape[0] && views[1].shape[1] == views[2].shape[1])) {
+        PyErr_SetString(PyExc_ValueError, "the kernel was given matrices that do not fit each other.");
+        sound = 0;
+    }
+    if (sound && !(places = malloc((size_t)views[0].shape[1] * sizeof(ptrdiff_t) + 1))) {
+        PyErr_NoMemory();
+        sound = 0;
+    }
+    if (sound) {
+        Py_BEGIN_ALLOW_THREADS
+        angles_of(views[0].shape[0], views[0].shape[1], views[1].shape[1], views[0].buf, views[1].buf, places, views[2].buf, plain);
+        Py_END_ALLOW_THREADS
+    }
+    free(places);
+    let_go(&held);
+    if (!sound)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
 PyDoc_STRVAR(turned_doc,
              "turned(angles, scale, out, plain)\n\n"
              "Writes the cosines of angles (n, d), times a scale, to out[:, :d], and their sines to out[:, d:], which are doubles or\n"
@@ -819,6 +873,7 @@ static PyMethodDef methods[] = {
     {"clipped_sums", clipped_sums, METH_VARARGS, clipped_sums_doc},
     {"scaled_sums", scaled_sums, METH_VARARGS, scaled_sums_doc},
     {"coded_sums", coded_sums, METH_VARARGS, coded_sums_doc},
+    {"angles", angles, METH_VARARGS, angles_doc},
     {"turned", turned, METH_VARARGS, turned_doc},
     {"processor", processor, METH_NOARGS, "processor()\n\nWhich instructions are used: AVX2, or plain for those that every processor has."},
     {NULL, NULL, 0, NULL},

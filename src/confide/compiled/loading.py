@@ -60,6 +60,11 @@ class Kernel(Protocol):
     for at most `MOST_CODED_BENT` columns, of which at most `MOST_LINES` are lines.
     """
 
+    angles: Callable[..., None]
+    """(rows, inputs, out, plain)
+
+    Writes the product of rows (n, d) with inputs (d, m) to `out` (n, m), all float64. Entries of rows that are 0 are left out.
+    """
     turned: Callable[..., None]
     """(angles, scale, out, plain)
 

@@ -175,6 +175,32 @@ static TARGET const double *NAME(shorten)(double radius, double farthest, int n,
 
 /* ---- Random features ---- */
 
+/* Products of n rows with d inputs of m numbers each. Of a row the entries that are not 0 are multiplied; `places` has room for d. */
+static TARGET void NAME(angles)(ptrdiff_t n, ptrdiff_t d, ptrdiff_t m, const double *rows, const double *inputs, ptrdiff_t *places, double *out)
+{
+    for (ptrdiff_t r = 0; r < n; r++) {
+        const double *row = rows + r * d;
+        double *to = out + r * m;
+        ptrdiff_t some = 0, k = 0;
+        for (ptrdiff_t j = 0; j < d; j++)
+            if (row[j] != 0.0)
+                places[some++] = j;
+        for (; k + 16 <= m; k += 16) {
+            vec sums[4] = {SPLAT(0.0), SPLAT(0.0), SPLAT(0.0), SPLAT(0.0)};
+            for (ptrdiff_t i = 0; i < some; i++)
+                for (int v = 0; v < 4; v++)
+                    sums[v] += SPLAT(row[places[i]]) * LOAD(inputs + places[i] * m + k + 4 * v);
+            for (int v = 0; v < 4; v++)
+                STORE(to + k + 4 * v, sums[v]);
+        }
+        for (; k < m; k++) {
+            to[k] = 0.0;
+            for (ptrdiff_t i = 0; i < some; i++)
+                to[k] += row[places[i]] * inputs[places[i] * m + k];
+        }
+    }
+}
+
 /* Cosines and sines of n angles, a multiple of 4, times a scale. The same instructions for each angle, wherever it stands. */
 static TARGET void NAME(turned)(int n, const double *angles, double scale, double *cosines, double *sines)
 {

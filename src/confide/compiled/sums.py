@@ -95,7 +95,14 @@ def kernel_of_angles() -> Kernel | None:
 
 
 def _turns(module: Kernel) -> bool:
-    """Whether cosines and sines are those of NumPy, in either precision, and those of an angle alone, wherever it stands."""
+    """Whether cosines and sines are those of NumPy, in either precision, and those of an angle alone, wherever it stands.
+
+    And whether angles are products of matrices, of whole numbers to the bit.
+    """
+    rows, inputs, products = np.arange(15.0).reshape(3, 5) % 4.0, np.arange(185.0).reshape(5, 37), np.zeros((3, 37))
+    module.angles(rows, inputs, products, is_plain())
+    if not np.array_equal(products, rows @ inputs):
+        return False
     angles = (np.arange(-301.0, 301.0) ** 3 * 0.037).reshape(2, 301)
     expected = 0.75 * np.hstack([np.cos(angles), np.sin(angles)])
     for precision, error in ((np.float64, 4e-16), (np.float32, 5e-8)):
@@ -268,6 +275,11 @@ def by_kernel(row_sum: Any, n_problems: int, rows_in_block: int) -> ClippedSum |
     trial = _TRIALS.get(type(row_sum.row_bound)) if known and code_of(row_sum.loss) else None
     module = None if trial is None else tried(*trial, os.environ.get("CONFIDE_COMPILED"))
     return None if module is None else ClippedSum(module, row_sum, rows_in_block)
+
+
+def kernel_of_rows() -> Kernel | None:
+    """The kernel if it makes certified gradients of rows right."""
+    return tried(*_TRIALS[BallBound], os.environ.get("CONFIDE_COMPILED"))
 
 
 def _rows_agree(module: Kernel) -> bool:

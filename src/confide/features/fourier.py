@@ -79,7 +79,8 @@ Rounding errors have mean zero, so they change the kernel only by about 2^-32 of
 """
 _LARGER_THAN_NORMAL = 8.5
 """No normal coordinate is as large, since its probability would be below 2^-53."""
-_NUMBERS_IN_BLOCK = 2**17
+_NUMBERS_IN_BLOCK, _NONZERO_SHARE = 2**17, 2
+"""So many numbers are mapped at once. Where fewer than one entry of so many is not 0, the kernel multiplies these alone."""
 _LARGEST_ENTRY, _SMALLEST_EXPONENT = 2.0**400, -400
 _LARGEST_NORM = 2.0**20
 _SCALE = partial(checked_number, low=2.0**-20, high=_LARGEST_NORM, shown="2^-20 to 2^20")
@@ -254,24 +255,29 @@ class FourierMap:
             raise InputError(f"the map takes rows of {self.n_inputs} columns; give a two-dimensional array of that width.")
         # One block at a time, so that it stays in the cache. No warnings, because they would depend on data.
         with np.errstate(all="ignore"):
-            step = max(1, _NUMBERS_IN_BLOCK // self.n_features)
+            step, inputs = max(1, _NUMBERS_IN_BLOCK // self.n_features), np.ascontiguousarray(self.frequencies.T)
             for start in range(0, len(rows), step):
                 block = slice(start, start + step)
-                self._fill(mapped[block], rows[block].astype(np.float64), factor)
+                self._fill(mapped[block], rows[block].astype(np.float64), inputs, factor)
 
-    def _fill(self, mapped: NDArray[np.floating], rows: Array, factor: float) -> None:
+    def _fill(self, mapped: NDArray[np.floating], rows: Array, inputs: Array, factor: float) -> None:
         scale = factor * (_norm(self.n_features) / math.sqrt(self.n_features // 2))
         bits = 53 - _FREQUENCY_BITS - (self.n_inputs - 1).bit_length()
         rows = on_grid(np.clip(rows, -_LARGEST_ENTRY, _LARGEST_ENTRY, out=rows), bits)
         angles, module = np.empty((len(rows), self.n_features // 2)), kernel_of_angles()
         if module is not None:
-            np.matmul(rows, self.frequencies.T, out=angles)  # without rounding error
+            if _NONZERO_SHARE * np.count_nonzero(rows) < rows.size:
+                module.angles(
+                    np.ascontiguousarray(rows), inputs, angles, is_plain()
+                )  # without rounding error, as the product
+            else:
+                np.matmul(rows, inputs, out=angles)
             module.turned(angles, scale, mapped, is_plain())
             return
         cosines, sines = np.hsplit(mapped, 2)
         # With t the tangent of half an angle and w = 2 / (1 + t^2), the cosine of the angle is w - 1 and its sine is t w.
         # This needs one function instead of two, and the squares add up to 1 whatever the error of t is.
-        np.matmul(0.5 * rows, self.frequencies.T, out=angles)  # half the angles, without rounding error
+        np.matmul(0.5 * rows, inputs, out=angles)  # half the angles, without rounding error
         np.tan(angles, out=angles)
         weights = np.divide(2.0 * scale, 1.0 + angles * angles)
         np.multiply(angles, weights, out=sines, casting="same_kind")

@@ -20,7 +20,7 @@ from confide.array_types import Array, Indices, Rows, Targets, Weights
 from confide.compiled.gradient_sums import CompiledSum, code_of
 from confide.compiled.loading import is_plain, kernel
 from confide.compiled.stored_rows import StoredArray, StoredRows
-from confide.compiled.sums import ScaledSums
+from confide.compiled.sums import ScaledSums, kernel_of_rows
 from confide.data.arrays import ArrayBlocks, KeptBlocks, MemorySource, StoredBlocks, rows_in_block
 from confide.erm.clipped_rows import MANY_SCORES, ScaledRows
 from confide.erm.coded_rows import CodedRows, dense
@@ -209,7 +209,7 @@ class ApproximateSum:
 
     def _fused(self, rows: Any) -> ScaledSums | None:
         """The sums over long rows of floats by the kernel, which reads a row once; None where it cannot make them."""
-        module, code = kernel(), code_of(self.loss)
+        module, code = kernel_of_rows(), code_of(self.loss)
         beside = rows if type(rows) is ScaledRows else ScaledRows(rows, np.ones(rows.shape[0]))
         own, shifts = beside.rows, beside.shifts
         if module is None or code is None or getattr(self.loss, "exposure", None) or type(own) is not np.ndarray:
