@@ -63,7 +63,7 @@ class Kernel(Protocol):
     angles: Callable[..., None]
     """(rows, inputs, out, plain)
 
-    Writes the product of rows (n, d) with inputs (d, m) to `out` (n, m), all float64. Entries of rows that are 0 are left out.
+    Writes the product of rows (n, d) with inputs (d, m) to `out` (n, m), all float64. Entries that are 0 are left out.
     """
     turned: Callable[..., None]
     """(angles, scale, out, plain)
