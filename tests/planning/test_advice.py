@@ -154,6 +154,16 @@ def test_where_rows_are_few_the_verdict_says_what_twice_as_many_would_bring(priv
     assert verdict_of(confide.LogisticRegression(1.0, schema=SCHEMA), 5_000_000).rows == "Enough rows."
 
 
+def test_nothing_is_said_of_twice_as_many_rows_that_would_bring_nothing():
+    """Of 2,000 rows the model draws straight lines, and of 4,000 a curve, whose noise is larger."""
+    target = {"column": "visits", "low": 0, "high": 20, "exposure": {"column": "years", "low": 0.1, "high": 5.0}}
+    schema = Schema.from_dict({"target": target, "columns": {"age": {"low": 18, "high": 90}}})
+    model = confide.AdditiveRegressor(0.5, schema=schema, loss="poisson")
+    verdict, doubled = verdict_of(model, 2_000), simulate(model, 4_000, error=None, n_designs=2)
+    assert ("twice as many" in verdict.rows) == (doubled.error < verdict.forecast.error)
+    assert verdict.level == FEW
+
+
 def test_a_verdict_without_a_forecast_is_quick_and_tells_the_rest():
     """As the commands show it before a charge."""
     verdict = verdict_of(confide.LogisticRegression(1.0, schema=SCHEMA), 20_000, with_forecast=False)

@@ -228,7 +228,7 @@ def verdict_of(
             said = f"{name}: {range_}, if it were {without} without privacy, which is a mere guess: --error takes yours."
         said += f" {constant_answer(forecast, is_given=positive_rate is not None)}"
         if level in (FEW, TOO_FEW) and not alone:
-            rows += _with_twice_the_rows(estimator, n_rows, partial(simulated, error=error))
+            rows += _with_twice_the_rows(estimator, n_rows, forecast, partial(simulated, error=error))
         better = None if alone else with_delta(estimator, forecast, simulated)
         if better is not None:
             name, range_, _ = in_words(better)
@@ -240,13 +240,18 @@ def verdict_of(
     return Verdict(said, columns, rows, level, rare, forecast, weights, delta, classes)
 
 
-def _with_twice_the_rows(estimator: Any, n_rows: int | None, simulated: Callable[..., Forecast]) -> str:
-    """The sentence on what the same fit to twice as many rows would bring."""
+def _with_twice_the_rows(estimator: Any, n_rows: int | None, forecast: Forecast, simulated: Callable[..., Forecast]) -> str:
+    """The sentence on what the same fit to twice as many rows would bring; empty where the forecast says that it is nothing.
+
+    A model of curves, which it may be for more rows, has more noise than straight lines, and made-up effects are straight.
+    """
     bounds = estimator.n_rows_bounds
     more = estimator if bounds is None else estimator_with(estimator, n_rows_bounds=tuple(2 * bound for bound in bounds))
     with suppress(ParameterError):
-        name, range_, _ = in_words(simulated(more, n_rows=None if n_rows is None else 2 * n_rows))
-        return f" With twice as many rows: {name[0].lower()}{name[1:]} {range_}."
+        doubled = simulated(more, n_rows=None if n_rows is None else 2 * n_rows)
+        name, range_, _ = in_words(doubled)
+        said = f" With twice as many rows: {name[0].lower()}{name[1:]} {range_}."
+        return said if doubled.error < forecast.error else ""
     return ""
 
 
