@@ -381,6 +381,21 @@ def test_the_first_page_of_the_documentation_shows_what_was_measured():
     assert compared == 4
 
 
+def test_the_page_on_what_is_not_done_shows_what_was_measured():
+    """The figures beside synthetic rows and random trees, and what the page on peers says of a run that was stopped."""
+    text = " ".join((ROOT / "docs/explanation/what_it_does_not_do.md").read_text(encoding="utf-8").split())
+    ours, trees = (
+        [measured(name, APPROXIMATE, epsilon) for epsilon in (1.0, 4.0)] for name in (ADDITIVE, "boosted random trees")
+    )
+    assert f"errs by {ours[0]} in the mean" in text
+    assert f"They err by {trees[0]} at epsilon 1 on Adult, and by {trees[1]} at 4" in text
+    assert f"interactions err by {ours[0]} and {ours[1]}" in text
+    page = " ".join((ROOT / "benchmarks/peers/README.md").read_text(encoding="utf-8").split())
+    assert "was stopped after 9 minutes of the processor" in text
+    assert "was stopped after 9 minutes of the processor" in page
+    assert "made trees err by .246" in page
+
+
 def test_the_page_on_peers_shows_what_was_measured():
     """The tables of Adult, line by line as the command prints them."""
     page = (ROOT / "benchmarks" / "peers" / "README.md").read_text(encoding="utf-8")

@@ -203,11 +203,13 @@ def test_the_format_of_a_ledger_is_the_one_that_is_described():
 
 
 def test_exit_codes_are_those_of_the_command_line():
-    """The table and `confide --help` have the same codes."""
+    """The headings and `confide --help` have the same codes, and each error of the tree has a heading."""
     from confide.cli.options import epilog_of
 
     page = (DOCS / "reference" / "errors.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"(?m)^\| (\d+) \|", page)) == set(re.findall(r"(?m)^ *(\d+)  ", epilog_of("confide")))
+    assert set(re.findall(r"(?m)^### Exit code (\d+)$", page)) == set(re.findall(r"(?m)^ *(\d+)  ", epilog_of("confide")))
+    named = {name for name in reference_pages.GROUPS["errors"][1] if name != "ConfideError"}
+    assert named <= set(re.findall(r"(?m)^### (\w+)$", page))
 
 
 def test_links_are_those_of_the_site():
