@@ -24,7 +24,7 @@ READ = [
     ("max_rows_per_person", np.int8(3), 3), ("max_sample_weight", 1e-9, 1e-9), ("random_state", None, None),
     ("random_state", np.int64(0), 0), ("n_jobs", None, None), ("n_jobs", -2, -2), ("inference_share", "auto", "auto"),
     ("inference_share", 0, 0.0), ("inference_share", 0.9, 0.9), ("target_bound", INF, INF), ("intercept_scaling", 3, 3.0),
-    ("fit_intercept", np.False_, False), ("centre", False, False), ("threshold", 2, 2.0),
+    ("fit_intercept", np.False_, False), ("risk_differences", True, True), ("centre", False, False), ("threshold", 2, 2.0),
     ("centre", "auto", "auto"), ("population_size", None, None), ("l1_ratio", 0, 0.0), ("multiclass", "softmax", "softmax"),
 ]  # fmt: skip
 REFUSED = [
@@ -43,7 +43,7 @@ REFUSED = [
     *(("population_size", value) for value in (0, 1.5, 10**15 + 1)),
     *(("mean_sample_weight", value) for value in (0.0, -1.0)),
     *((name, value) for name in ("centre", "match_mean", "atoms") for value in (True, None, "never", 0)),
-    *((name, value) for name in ("fit_intercept",) for value in (1, "True", None)),
+    *((name, value) for name in ("fit_intercept", "risk_differences") for value in (1, "True", None)),
 ]
 
 

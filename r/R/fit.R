@@ -57,7 +57,7 @@ confide_fit <- function(formula, data, epsilon = NULL, ledger = NULL, schema = N
   }
   given <- .whole(list(...))
   # Names of columns are a list in Python, also a single one.
-  for (each in intersect("interest", names(given))) {
+  for (each in intersect(c("interest", "risk_differences"), names(given))) {
     if (is.character(given[[each]])) given[[each]] <- as.list(given[[each]])
   }
   parameters <- c(list(budget = budget, schema = described$schema, ledger = .ledger_of(ledger)), given)

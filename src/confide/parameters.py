@@ -112,6 +112,7 @@ _ROWS = (
     Parameter("atoms", bool, group="AdditiveParameters", default="auto", also=("auto",), high=False),
     Parameter("monotone", object, group="AdditiveParameters"),
     Parameter("interest", object, group="InterestParameter"),
+    Parameter("risk_differences", bool, group="InterestParameter", default=False),
     Parameter("penalty", object, group="PenaltyParameter"),
     Parameter("kernel", str, also=("rbf", "laplacian", "cauchy")),
     Parameter("length_scale", float),

@@ -2,7 +2,8 @@
 
 Spreads: two rows of opposite signs. Curvature and slopes in a frame: a row far out that bends as much as can be and none, or
 two such rows with slopes of opposite signs. Sums along a direction: two rows with the steepest slope, of opposite signs, or
-one of them. Each audit refutes a correct mechanism with probability 0.1% at most (attacks.py).
+one of them. Sums for differences of risks: a row whose probability the step changes the most, and one whose it
+does not change. Each audit refutes a correct mechanism with probability 0.1% at most (attacks.py).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.mechanism import Release
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.spreads import Spreads
+from confide.privacy.standardised_sums import RiskSums, largest_bend, largest_difference
 from tests.audit.attacks import ADD, L2, REPLACE, Attack, promised_noise
 from tests.privacy.problems import problem
 
@@ -32,11 +34,14 @@ CASES = [
     ("spreads", ZCDP(0.1), REPLACE),
     ("curvature", ApproxDP(1.0, 0.05), ADD),
     ("curvature", ZCDP(0.1), REPLACE),
+    ("risks", PureDP(1.0), ADD),
+    ("risks", ZCDP(0.1), REPLACE),
 ]
 QUERIES = {
     "spreads": Spreads,
     "sums": DirectionSums,
     "curvature": Curvature,
+    "risks": RiskSums,
 }
 NAMES = [f"{name}, {budget.kind}, {neighbours}" for name, budget, neighbours in CASES]
 FLAT = np.zeros((1, 2))
@@ -57,10 +62,21 @@ class ReleasedAt:
         elif self.query is Spreads:
             totals = plan.query.summed(source)
             vector = totals if plan.lattice is None else plan.lattice.release(totals, entropy)
+        elif self.query is RiskSums:
+            vector = self._risks(plan, source, entropy)
         else:
             direction, weights = np.array([[0.0, 2.0]]), np.array([[-60.0, 0.0]])
             vector = plan.release(source, entropy, weights, direction) / plan.query.units
         return Release(vector.reshape(1, -1), plan)
+
+    def _risks(self, plan, source, entropy):
+        """In the units of theorem 1: the difference, the rate, the bends and the number of rows, if it is private."""
+        step = np.array([1.0])
+        sums = plan.release(source, entropy, np.array([[0.0, 400.0, -0.5]]), step)
+        rates, bends, counts = plan.query.scales
+        unit = largest_bend(step) * plan.problem.row_norm
+        parts = [sums.differences / largest_difference(step), 4.0 * rates * sums.rates, bends * sums.bends[0] / unit]
+        return np.concatenate([*parts, *([np.array([sums.n_rows])] if counts else [])])
 
 
 def attack(name, budget, neighbours):
@@ -68,10 +84,14 @@ def attack(name, budget, neighbours):
     query = QUERIES[name]
     # At weights of (-60, 0) all are wrong, and they pull along the second column.
     common, mine, theirs = [0.7, 0.1], [0.7, 0.7], [0.7, -0.7]
+    if name == "risks":
+        # A score of 400 times the second column: only a row with 0 there has a probability that a step changes.
+        mine = [1.0, 0.0]
     pair = [[common, mine], [common] if neighbours is ADD else [common, theirs]]
     first, second = (MemorySource(ArrayBlocks(np.array(rows)), np.ones(len(rows), dtype=np.int8)) for rows in pair)
     facts = problem(
         second.n_rows, 2, loss=LogisticLoss(), row_norm=1.0, l2=L2, neighbours=neighbours, high=first.n_rows,
+        intercept=float(name == "risks"),
     )  # fmt: skip
     training = ObjectivePerturbation().plan(facts, budget)
     plan = query.plan(training, budget) if name in ("curvature", "spreads") else query.plan(training, 1, budget)

@@ -35,6 +35,7 @@ from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.scales import scales_plan
 from confide.privacy.selection import QuantilesPlan, Repetition, Selection
 from confide.privacy.spreads import Spreads
+from confide.privacy.standardised_sums import RiskSums
 from confide.privacy.sufficient_statistics import LeastSquares, Statistics, StatisticsPlan, plan_of_statistics
 from confide.privacy.tables import Counts, LevelsPlan, Tables
 from tests.audit.attacks import ADD, LOSS, REPLACE, facts_of, objective_attack
@@ -80,6 +81,13 @@ def weights_plan(budget, neighbours, laplace_alone=False):
 def moments_plan(budget):
     facts = facts_of("ball 2", REPLACE)[0]
     return Moments.plan(ObjectivePerturbation().plan(facts, PURE), budget)
+
+
+def risks_plan(budget, neighbours):
+    """The plan of sums for two changes, for rows of two columns and a constant."""
+    high = 30 if neighbours is ADD else None
+    training = ObjectivePerturbation().plan(problem(intercept=1.0, neighbours=neighbours, high=high), PURE)
+    return RiskSums.plan(training, 2, budget)
 
 
 def of_moments(plan):
@@ -144,6 +152,13 @@ CASES = {
         least_squares(APPROXIMATE, ADD), math.sqrt(2.0) * R**2 * multiplier[APPROXIMATE],
     ),
     "moments": lambda: (plan := moments_plan(CONCENTRATED), of_moments(plan)),
+    "differences of risks": lambda: (
+        risks_plan(CONCENTRATED, ADD), math.sqrt(2.0 * (1.0 + 1 / 16 + 1 / 64) + 1.0),
+    ),
+    "differences of risks, approximate": lambda: (
+        risks_plan(APPROXIMATE, REPLACE), math.sqrt(2.0 * (1.0 + 1 / 16 + 1 / 16)) * multiplier[APPROXIMATE],
+    ),
+    "differences of risks, pure": lambda: (risks_plan(PURE, REPLACE), 2.0 * (1.0 + 1 / 4 + 2 / 8)),
     # The squared length of the frame is 1.4 * 2 + 1. Of a slope of size a, the square of the curvature, at most
     # 4.063 a (1 - a), and that of .7 a, doubled where a row is replaced, add up to at most 1.155 and to 1.3105.
     "curvature, pure": lambda: (Curvature.plan(training_of(), PURE), math.sqrt(9.0) * 1.5252 * 3.8),
@@ -435,6 +450,9 @@ PLACES = {
     "search.PrivateSearchCV._plan_once": {"choices and tries"},
     "search._score_noise": {"score of a search, pure", "score of a search, concentrated"},
     "spreads.Spreads.distances": {"spreads, pure", "spreads, approximate", "spreads, concentrated"},
+    "standardised_sums.RiskSums.distances": {
+        "differences of risks", "differences of risks, approximate", "differences of risks, pure",
+    },
     "sufficient_statistics.Statistics.distances": {"least squares", "least squares, approximate", "least squares, Laplace"},
     "sufficient_statistics.Statistics.spherical": {"least squares, spherical"},
     "tables.LevelsPlan.of": {"levels", "levels, absent"},

@@ -76,3 +76,34 @@ def test_a_study_corrects_the_p_values_of_its_report(folder_with_ledger):
     Path("study.toml").write_text(text.replace('"holm"', '"fdr"'), encoding="utf-8")
     assert '[outputs] adjust: must be one of "single-step"' in refused("run", "study.toml")
     assert len(Ledger("study.db").entries()) == 0
+
+
+RISKS = """
+target = { column = "ill", negative = "no", positive = "yes" }
+[columns]
+age = { low = 17, high = 90 }
+drug = { categories = ["none", "some"] }
+"""
+
+
+def test_differences_of_risks_are_planned_fitted_and_shown(folder):
+    """`plan` forecasts them; `fit`, `inspect` and `report` show them; `verify` makes their plan again."""
+    Path("trial.toml").write_text(RISKS, encoding="utf-8")
+    lines = [f"{17 + i % 74},{'none' if i % 3 else 'some'},{'yes' if (i * 7) % 11 < 5 else 'no'}" for i in range(20_000)]
+    Path("trial.csv").write_text("\n".join(["age,drug,ill", *lines]), encoding="utf-8")
+    options = ("--schema", "trial.toml", "--model", "logistic", "--epsilon", "2", "--delta", "1e-6", "--interest", "drug")
+    planned = run("plan", "--rows", "20000", *options, "--risk-differences").stdout
+    assert "Its difference of risks: about +-" in " ".join(planned.split())
+    text = run("fit", "trial.csv", *options, "--risk-differences").stdout
+    assert "risk differences in favour of ill" in text
+    model = confide.load("model.json")
+    said = json.loads(run("inspect", "model.json", "--format", "json").stdout)
+    assert said["risk_differences"] == model.average_risk_differences().to_dict()
+    for name in ("page.html", "card.md", "report.json"):
+        run("report", "model.json", "--out", name)
+    assert "Risk differences, standardised over the rows" in Path("page.html").read_text(encoding="utf-8")
+    assert "## Risk differences" in Path("card.md").read_text(encoding="utf-8")
+    assert "risk_differences" in json.loads(Path("report.json").read_text(encoding="utf-8"))
+    assert "Verified: what can be checked holds." in run("verify", "model.json", "--schema", "trial.toml").stdout
+    refusal = refused("fit", "trial.csv", *options[:-2], "--risk-differences", "--out", "other.json")
+    assert "--risk-differences are for columns that interest names" in refusal

@@ -138,7 +138,7 @@ def test_commands_have_the_options_that_the_table_names(command):
 NO_USE = {
     "fit": ("row_norm",),  # a command that reads a table needs a schema, which bounds the rows
     "plan": ("ledger", "n_jobs", "random_state"),
-    "search": ("row_norm", "intervals", "interest", "n_jobs"),
+    "search": ("row_norm", "intervals", "interest", "risk_differences", "n_jobs"),
     "sample-size": ("ledger", "n_jobs", "random_state", "alpha", "n_rows_bounds", "neighbours", "centre"),
 }
 """Parameters that a command has no use for."""

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from confide.erm.class_losses import OneVsRest, Softmax
-from confide.erm.linear_sums import SumOfRows
+from confide.erm.linear_sums import ProbabilityOfRows, RateOfProbability, SumOfRows
 from confide.erm.losses import Hinge, HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge
 from confide.erm.target_losses import SquaredLoss, TiltedLoss
 from confide.erm.transformed_losses import ClippedSlopes
@@ -129,8 +129,8 @@ def test_slopes_in_scores_have_the_sign_of_the_label():
 @pytest.mark.parametrize(
     "loss",
     [
-        LogisticLoss(), Softmax(3), OneVsRest(LogisticLoss(), 3), SquaredLoss(1.0, 1.0), SumOfRows(),
-        ClippedSlopes(LogisticLoss(), 0.5), TiltedLoss(2.0, -0.25, 0.75, 0.125),
+        LogisticLoss(), Softmax(3), OneVsRest(LogisticLoss(), 3), SquaredLoss(1.0, 1.0), SumOfRows(), ProbabilityOfRows(),
+        RateOfProbability(), ClippedSlopes(LogisticLoss(), 0.5), TiltedLoss(2.0, -0.25, 0.75, 0.125),
     ],
     ids=lambda loss: type(loss).__name__,
 )  # fmt: skip

@@ -241,3 +241,48 @@ def test_the_smallest_effects_are_those_that_a_test_of_this_power_finds(two):
     for wrong in ((0.0, 0.8), (0.5, 0.4), (0.05, 1.0), (True, 0.8)):
         with pytest.raises(ParameterError, match="0 < size < power < 1"):
             table.smallest_effects(*wrong)
+
+
+@pytest.fixture(scope="module")
+def trial():
+    """A made-up trial: its schema, its rows, and the difference of risks over them."""
+    schema = Schema(
+        columns={"age": {"low": 20, "high": 70}, "drug": {"categories": ["none", "low", "high"]}},
+        target={"column": "ill", "negative": "yes", "positive": "no"},
+    )
+    draws = np.random.default_rng(2)
+    frame = pd.DataFrame({"age": draws.uniform(20, 70, 20_000), "drug": draws.choice(["none", "low", "high"], 20_000)})
+    base = 0.04 * (frame["age"] - 45)
+    effects = {"none": 0.0, "low": -0.4, "high": -1.2}
+    ill = draws.uniform(size=20_000) < 1.0 / (1.0 + np.exp(-base - frame["drug"].map(effects)))
+    changes = [np.mean(1.0 / (1.0 + np.exp(-base - each)) - 1.0 / (1.0 + np.exp(-base))) for each in (-0.4, -1.2)]
+    return schema, frame, np.where(ill, "yes", "no"), changes
+
+
+def test_average_risk_differences_are_those_of_the_class_that_is_shown(trial):
+    """Of every level against the reference, with intervals; saved models keep them."""
+    schema, frame, ill, changes = trial
+    model = LogisticRegression(
+        ApproxDP(8.0, 1e-6), schema=schema, interest=["drug", "age"], risk_differences=True, random_state=0
+    ).fit(frame, ill)
+    table = model.average_risk_differences()
+    assert [one.name for one in table.coefficients] == ["drug: low", "drug: high", "age"]
+    assert [one.estimate for one in table.coefficients[:2]] == pytest.approx([-each for each in changes], abs=0.03)
+    for one, change in zip(table.coefficients, changes, strict=False):
+        assert one.low <= -change <= one.high
+        assert one.high - one.low < 0.06
+    assert table.coefficients[2].estimate == pytest.approx(-0.0085, abs=0.001)
+    assert "risk diff" in table.headings
+    adjusted = model.average_risk_differences(adjust="holm")
+    assert adjusted.coefficients[0].low < table.coefficients[0].low
+    assert table.to_dict()["quantity"] == "risk differences"
+    with pytest.raises(ParameterError, match="log-odds"):
+        table.risk_differences(0.3)
+
+
+def test_without_sums_for_them_there_are_no_average_risk_differences(two):
+    """The message says what to ask for."""
+    with pytest.raises(ParameterError, match="risk_differences=True"):
+        two.average_risk_differences()
+    with pytest.raises(NotFittedError):
+        LogisticRegression(BUDGET).average_risk_differences()

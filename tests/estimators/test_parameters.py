@@ -34,7 +34,7 @@ ADDITIVE = {
 } | INTERVALS
 DEFAULTS = {
     "LogisticRegression": SHARED | CLASSIFIER | FORM | SPARSE | INTERVALS | {
-        "multiclass": "softmax", "interest": None,
+        "multiclass": "softmax", "interest": None, "risk_differences": False,
     },
     "LinearSVC": SHARED | CLASSIFIER | FORM | SPARSE | INTERVALS | {"loss": "auto", "smoothing": 0.5},
     "KernelSVC": SHARED | CLASSIFIER | INTERVALS | {

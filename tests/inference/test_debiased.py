@@ -513,7 +513,7 @@ def test_a_combination_that_no_row_tells_from_another_has_the_least_direction():
     levels = np.eye(3)[rng.integers(0, 3, N)]
     design = np.column_stack([levels, np.ones(N)])
     labels = (rng.uniform(size=N) < 0.4).astype(float)
-    between = Combination("b", "against a", ("x",), 1.0, ((0, -1.0), (1, 1.0)), True, 1.0 / 6.0, 0.5)
+    between = Combination("b", "against a", ("x",), 1.0, ((0, -1.0), (1, 1.0)), True, 1.0 / 6.0, 0.5, (0, 1, 2), ((0, 1.0),))
     facts = facts_of(n_features=3)
     evidence = released(facts, np.zeros(4), (between,), rows=(design, labels))
     (direction,) = (

@@ -126,3 +126,32 @@ def test_the_plan_says_what_the_share_of_the_rarer_outcome_changes():
     assert f"{half.error / plan.error:.2g} times as wide if half" in said
     assert f"{tenth.error / plan.error:.2g} times if one in ten" in said
     assert plan.to_dict()["widths_by_rate"] == {"0.5": half.error / plan.error, "0.1": tenth.error / plan.error}
+
+
+def test_the_forecast_of_a_difference_of_risks_adds_up_its_two_errors():
+    """That of the coefficient at the steepest rate, and the noise on the sum for the effect that the test finds."""
+    plan = plan_of(risk_differences=True).intervals
+    (named,) = plan.combinations
+    effect = plan.smallest_effect(named)
+    expected = math.hypot(0.25 * plan.error_of(named), math.tanh(effect / 4.0) * plan.risks.deviation / 20_000)
+    assert plan.error_of_risk(named) == pytest.approx(expected, rel=1e-5)
+    assert plan.margin_of_risk(named, 0.9) == pytest.approx(1.644854 * expected, rel=1e-5)
+    assert plan.error_of_risks == pytest.approx(expected * plan.spread_of(named), rel=1e-5)
+    assert f"{plan.margin_of_risk(named):.3g}" in plan.sentences()[0]
+
+
+def test_the_share_of_differences_of_risks_is_that_with_the_least_forecast(monkeypatch):
+    """Of the four that are compared; without them a plan is what it was."""
+    from confide.training import budget_shares
+
+    chosen = plan_of(risk_differences=True).intervals
+    found = {}
+    for share in (0.01, 0.02, 0.04, 0.08):
+        monkeypatch.setattr(budget_shares, "_SHARES_OF_RISKS", (share,))
+        found[share] = plan_of(risk_differences=True, alpha=0.001).intervals.error_of_risks
+    monkeypatch.undo()
+    best = plan_of(risk_differences=True, alpha=0.001).intervals
+    assert best.error_of_risks == min(found.values())
+    assert found[best.shares[-1]] == best.error_of_risks
+    assert len(plan_of().intervals.shares) == 4
+    assert chosen.share > plan_of().intervals.share

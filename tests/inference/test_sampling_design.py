@@ -74,6 +74,26 @@ def test_clusters_and_finite_populations_multiply_the_sampling_variance_by_their
     np.testing.assert_allclose(persons / plain, 2.0, rtol=0.01)
 
 
+def test_differences_of_risks_have_the_same_factors_and_no_weights():
+    """All of their sampling variance is multiplied; with weights, means over the rows would be those of the sample."""
+    rows, labels, weights = sample(0)
+    given = {"row_norm": 1.0, "classes": [0, 1], "alpha": 1e-9, "interest": ["x0"], "risk_differences": True}
+
+    def table(**parameters):
+        model = confide.LogisticRegression(float("inf"), **given, **parameters)
+        return model.fit(rows, labels).average_risk_differences()
+
+    clustered = table(cluster_effect=2.25)
+    plain = table().coefficients[0].sampling_error
+    assert clustered.coefficients[0].sampling_error == pytest.approx(1.5 * plain, rel=0.01)
+    assert any("declared design effect of clustering, 2.25" in note for note in clustered.notes)
+    named = confide.Schema(columns={"x0": {"low": -1, "high": 1}}, weight={"column": "w", "high": 1})
+    with pytest.raises(ParameterError, match="leave out weights of classes and rows"):
+        confide.LogisticRegression(1.0, schema=named, interest=["x0"], risk_differences=True).plan(50_000)
+    with pytest.raises(ParameterError, match="leave out weights of rows"):
+        confide.LogisticRegression(float("inf"), **given).fit(rows, labels, sample_weight=weights / 20.0)
+
+
 def test_noise_is_not_corrected_for_a_finite_population():
     """A population of little more than the sample leaves no sampling error, and all of the error due to noise."""
     rows, labels, _ = sample(1, 20_000)

@@ -44,6 +44,7 @@ from confide.privacy.objective_perturbation import _bend, _kappa
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.shapes import Ball, Cylinder, Groups, shape_of_groups
 from confide.privacy.spreads import Spreads, frame_of
+from confide.privacy.standardised_sums import RiskSums
 from confide.privacy.tables import Counts, Tables
 from tests.privacy import (
     test_curvature,
@@ -250,6 +251,10 @@ UPWARDS = {
     ],
     "spreads": [
         (lambda: frame_of(Spreads.plan(TRAINING[ADD], PureDP(math.inf)), np.zeros(50)).spreads[0], 1),
+    ],
+    "standardised_sums": [
+        (lambda: RiskSums.plan(TRAINING[REPLACE], 2, CONCENTRATED).lattice.l2_sensitivity, 1),
+        (lambda: RiskSums.plan(TRAINING[REPLACE], 2, PURE).lattice.l2_sensitivity, 1),
     ],
     "sufficient_statistics": [
         (lambda: SQUARES.l2_sensitivity, 1),

@@ -353,7 +353,9 @@ FORGED = {
     "a search of parts": lambda: searched(method="exponential"),
     "a prior in a ledger": several_rows_in_a_ledger,
     "weights": lambda: weighted(inference_share=0.3),
-    "columns of interest": lambda: LogisticRegression(100.0, schema=schema(), interest=["work"]).fit(*people()),
+    "columns of interest": lambda: LogisticRegression(100.0, schema=schema(), interest=["work"], risk_differences=True).fit(
+        *people()
+    ),
     "sums": lambda: Ridge(1.0, target_bound=1.0, intervals=True, alpha=0.5).fit(numbers()[0], numbers()[0][:, 0]),
     "a strength": lambda: named(penalty={"b": 3.0}, alpha=0.1),
     "a form": KINDS["a form"],

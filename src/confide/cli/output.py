@@ -44,7 +44,7 @@ from confide.features.columns import NumberColumn
 from confide.files import check_output, json_text, new_file
 from confide.known_words import listed, printable_lines
 from confide.models.model import ShownClass, predicted_column, weights_by_class
-from confide.report.findings import coefficient_cells, has_interest, has_intervals, has_tests, more_heads
+from confide.report.findings import coefficient_cells, has_interest, has_intervals, has_risks, has_tests, more_heads
 from confide.threads import Pace
 
 if TYPE_CHECKING:
@@ -271,8 +271,9 @@ def blocks_of_model(model: PrivateLinearModel, max_shown: int | None = None, adj
 
 def _blocks_of_intervals(model: PrivateLinearModel, adjust: str | None) -> Iterator[Block]:
     """Coefficients with their intervals, in units of the table; corrected for their family if a method is named."""
-    title, *tables, notes = model.summary(adjust=adjust).blocks()
-    yield from (title, *tables, text(*notes.lines[:-1]))
+    for made in (model.summary, *[model.average_risk_differences] * has_risks(model)):
+        title, *tables, notes = made(adjust=adjust).blocks()
+        yield from (title, *tables, text(*notes.lines[:-1]))
 
 
 def blocks_of_guarantee(model: PrivateLinearModel) -> Iterator[Block]:
@@ -322,6 +323,7 @@ def model_document(model: PrivateLinearModel, adjust: str | None = None) -> dict
         "intercept": intercept,
         "effects": effects_of(model).to_dict() if has_effects(released) else None,
         "intervals": model.summary(adjust=adjust).to_dict() if has_tests(model) else None,
+        **({"risk_differences": model.average_risk_differences(adjust=adjust).to_dict()} if has_risks(model) else {}),
         **choices_document(getattr(model, "schema_", None), getattr(model, "fourier_map_", None)),
     }
 

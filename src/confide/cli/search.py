@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from confide.estimators.search import PrivateSearchCV
 
 
-@options_of_command("search", without=("row_norm", "intervals", "interest", "jobs"))
+@options_of_command("search", without=("row_norm", "intervals", "interest", "risk_differences", "jobs"))
 def search(
     data: str,
     schema: Path,
@@ -85,7 +85,7 @@ def search(
     exit_if_void(best.guarantee_.void)
 
 
-_NOT_SEARCHED = ("prior", "public_prior", "effects", "jobs", "seed", "intervals", "interest")
+_NOT_SEARCHED = ("prior", "public_prior", "effects", "jobs", "seed", "intervals", "interest", "risk_differences")
 
 
 def grid_of(given: list[str]) -> list[dict[str, list[Any]]]:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from confide.array_types import Array, ClassLabels, Names
 from confide.data.arrays import Blocks
-from confide.effects.effects import INTERCEPT, checked_units, encoded_units, in_original_units
+from confide.effects.effects import INTERCEPT, checked_units, encoded_units, in_original_units, members_of_groups
 from confide.erm.coded_rows import dense
 from confide.erm.row_bounds import RowBound
 from confide.errors import ParameterError, checked_flag
@@ -27,6 +27,7 @@ from confide.inference.debiased import (
     InterestEvidence,
     supposed_of,
     uncertainty_of_interest,
+    uncertainty_of_risks,
     with_known_zeros,
 )
 from confide.inference.intervals import (
@@ -223,8 +224,7 @@ class CoefficientIntervals:
             if self._encoder is not None and shown == "encoded":
                 raise ParameterError("intervals of interest are in units of the table: leave units out, or give 'original'.")
             named = [NamedUnit(one.name, one.unit, one.columns, one.span) for one in self._interest.combinations]
-            facts |= {"design": self._interest.facts.design, "supposed": supposed_of(self._interest), "is_of_interest": True}
-            return self._table(self.uncertainty(target), named, level, adjust, target="unregularised", **facts)
+            return self._table_of_interest(self.uncertainty(target), named, level, adjust, **facts)
         target = _USUAL_TARGET if target is None else checked_target(target)
         named, combinations = self._combinations(shown)
         is_alone = shown == "encoded" and adjust is None
@@ -245,6 +245,14 @@ class CoefficientIntervals:
         }
         return self._table(known, named, level, adjust, **facts)
 
+    def _table_of_interest(
+        self, known: Uncertainty, named: list[NamedUnit], level: float, adjust: str | None, **facts: Any
+    ) -> CoefficientTable:
+        """A table of the columns of interest."""
+        assert self._interest is not None  # noqa: S101 - the caller asks
+        facts |= {"design": self._interest.facts.design, "supposed": supposed_of(self._interest), "is_of_interest": True}
+        return self._table(known, named, level, adjust, target="unregularised", **facts)
+
     def _table(
         self, known: Uncertainty, named: list[NamedUnit], level: float, adjust: str | None, **facts: Any
     ) -> CoefficientTable:
@@ -254,6 +262,50 @@ class CoefficientIntervals:
         facts["predicted"] = "" if number is None else with_unit(number.column, number.unit and f"in {number.unit}")
         facts |= {"model": type(self).__name__, "outcome": outcome, "alpha": self.alpha_, "guarantee": self.guarantee_}
         return CoefficientTable.of(known, named, level, sign, adjust, **facts)
+
+    def average_risk_differences(self, level: float = 0.95, *, adjust: str | None = None) -> CoefficientTable:
+        """Make a table of differences of risks for the columns of `interest`, standardised over the rows, with intervals.
+
+        For a level of a category, each row is given this level and then the reference, and the two probabilities of the
+        outcome are compared; for a number, each row is compared with itself one unit higher. The table has the mean of these
+        differences over the rows (the average marginal effect of a discrete change).
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            Confidence level of each interval by itself, strictly between 0 and 1; with `adjust`, of all together.
+        adjust : {"holm", "bonferroni", "fdr_by", "fdr_bh"} or None, default None
+            As in `summary`.
+
+        Returns
+        -------
+        CoefficientTable
+            Each line names its unit. Differences lie between -1 and 1.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        ParameterError
+            If nothing was released for them, or an argument is out of range.
+
+        Notes
+        -----
+        Guarantee: post-processing of the release, which costs nothing more. Errors follow by the delta method from those of
+        the coefficient, of the other weights, of the mean over the rows as a sample, and from the noise.
+        """
+        check_is_fitted(self)
+        if self._interest is None or self._interest.risks is None:
+            raise ParameterError(
+                "nothing was released for differences of risks: set interest and risk_differences=True, and fit again. "
+                "summary().risk_differences(baseline) has them for a person whose risk you state."
+            )
+        named = [NamedUnit(one.name, one.unit, one.columns) for one in self._interest.combinations]
+        errors, facts = uncertainty_of_risks(self._interest), {"shown_units": "original", "quantity": "risk differences"}
+        table = self._table_of_interest(errors, named, level, adjust, **facts)
+        # An interval may be cut where no difference of two probabilities can lie.
+        lines = (replace(one, low=max(one.low, -1.0), high=min(one.high, 1.0)) for one in table.coefficients)
+        return replace(table, coefficients=tuple(lines))
 
     def covariance(self, target: str | None = None, units: str | None = None) -> pd.DataFrame:
         """Compute the covariance of the errors of coefficients, due to sampling and to the noise for privacy together.
@@ -491,6 +543,15 @@ def _of_column(name: str, encoder: Encoder) -> list[Combination]:
     each_weight = np.eye(encoder.n_features + 1)
     units, combinations = in_original_units(encoder, each_weight[:-1], each_weight[-1])
     named, has_levels = [], not column.is_number
+    own: tuple[int, ...] = ()
+    base: tuple[tuple[int, float], ...] = ()
+    if has_levels:
+        # The places of the category in a row, and the entries of its reference there: the last combination is the intercept
+        # in units of the table, the score of a row at its references.
+        groups = zip(members_of_groups(encoder), encoder.groups, strict=True)
+        (group,) = (group for members, group in groups if members == (name,))
+        own = tuple(range(*group.place.indices(encoder.n_features)))
+        base = tuple((place, float(combinations[-1][place])) for place in own if combinations[-1][place])
     n_levels = sum(unit.columns == (name,) for unit in units) + 1
     for unit, row in zip(units, combinations, strict=True):
         if unit.columns != (name,):
@@ -499,7 +560,7 @@ def _of_column(name: str, encoder: Encoder) -> list[Combination]:
         factors = tuple((-1 if place == encoder.n_features else place, float(row[place])) for place in places)
         usual = _usual(factors, n_levels if has_levels else 0)
         span = float(unit.span)
-        named.append(Combination(unit.name, unit.unit, unit.columns, span, factors, has_levels, *usual))
+        named.append(Combination(unit.name, unit.unit, unit.columns, span, factors, has_levels, *usual, own, base))
     return named
 
 

@@ -231,6 +231,8 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
         settings = chosen._settings(encoder, names=given.column_names)
         if settings.own_penalty is not None:
             refuse_without_functions(settings.own_penalty)
+        if settings.risk_differences and sample_weight is not None:
+            raise ParameterError("risk_differences are means over rows that all count alike: leave out weights of rows.")
         seed, ledger = checked("random_state", self.random_state), parameters.checked_ledger(self.ledger)
         if self.__dict__.pop("_was_loaded", False) and ledger is None and settings.budget.is_private:
             warn((_NO_LEDGER_IN_FILES,), BudgetWarning)
@@ -432,6 +434,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
             l1_ratio=given["l1_ratio"],
             has_schema=encoder is not None,
             interest=interest,
+            risk_differences=given["risk_differences"],
         )
         if form is not None:
             return penalised(settings, form, encoder, of_two_classes=len(domain or ()) == 2)

@@ -241,6 +241,7 @@ class InterestParameter:
     """The columns whose coefficients have intervals of their own, for models with one score."""
 
     interest: Sequence[str] | None = None
+    risk_differences: bool = False
 
 
 @estimator

@@ -31,6 +31,64 @@ from confide.features.encoder import Encoder
 from confide.inference.intervals import CheckedEvidence, Evidence, Uncertainty, WeightsEvidence
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 from confide.privacy.curvature import CONSTANT
+from confide.privacy.noisy_sum import SumPlan
+from confide.privacy.standardised_sums import LARGEST_STEP, RiskSums, StandardisedSums, largest_bend, largest_difference
+
+# What was released for differences of risks, as it is kept in a model file.
+
+
+@dataclass(frozen=True, slots=True)
+class RisksEvidence(CheckedEvidence):
+    """Means over the rows for k changes, and what is publicly known about their noise.
+
+    Attributes
+    ----------
+    steps : (k,)
+        By how much each change moves the score of every row.
+    differences : (k,)
+        Mean differences of probabilities.
+    rates : (k,)
+        Means of p (1 - p) after the change.
+    bends : (k, D)
+        Means of rows, their constant included, times the difference of p (1 - p) after and before the change.
+    n_rows : float
+        Noisy number of rows, or the public one.
+    deviations : (k,), (k,)
+        Standard deviations of the noise on the differences and on an entry of the bends.
+    count_deviation : float
+        Of the noise on the number of rows, over that number; 0 where it is public.
+    is_laplace : bool
+        Whether the noise has the Laplace law.
+    """
+
+    steps: Array
+    differences: Array
+    rates: Array
+    bends: Array
+    n_rows: float
+    deviations: tuple[Array, Array]
+    count_deviation: float
+    is_laplace: bool
+
+    @classmethod
+    def of(cls, plan: SumPlan[RiskSums], steps: Array, sums: StandardisedSums) -> Self:
+        """The evidence of a release by this plan, at these steps."""
+        # Nothing is known where the noise leaves no row.
+        n_rows = max(sums.n_rows, 1.0)
+        _, bends, counts = plan.query.scales
+        noise = float(plan.deviation)
+        of_bends = noise * largest_bend(steps) * plan.problem.summed_norm / bends / n_rows
+        deviations = (noise * largest_difference(steps) / n_rows, of_bends)
+        means = (sums.differences / n_rows, sums.rates / n_rows, sums.bends / n_rows)
+        of_count = noise / counts / n_rows if counts else 0.0
+        return cls(steps, *means, n_rows, deviations, of_count, plan.law == "laplace")
+
+    def _fits(self) -> bool:
+        k, deviations = len(self.steps), np.array([self.count_deviation, *np.concatenate(self.deviations)])
+        vectors = (self.steps, self.differences, self.rates, *self.deviations)
+        has_shapes = k >= 1 and all(vector.shape == (k,) for vector in vectors) and self.bends.shape[:1] == (k,)
+        return has_shapes and self.n_rows >= 1.0 and bool(np.isfinite(deviations).all() and deviations.min() >= 0.0)
+
 
 FEWEST_DEVIATIONS, MOST_DEVIATIONS = 5.0, 8.0
 """Between these rows are clipped along a direction, in their standard deviations. The noise grows with the clip. Where the
@@ -101,6 +159,10 @@ class Combination:
     usual_spread, usual_clip : float
         For forecasts: the variance of typical rows along the direction of the combination, and where they are clipped, if
         the other columns are independent of it. 0 where nothing is known but the bound on rows.
+    own : tuple of int
+        For levels: places of all weights of their category, which differences of risks replace.
+    base : tuple of (int, float)
+        For levels: the places of the reference in a row, and its entries there.
     """
 
     name: str
@@ -111,6 +173,8 @@ class Combination:
     has_levels: bool = False
     usual_spread: float = 0.0
     usual_clip: float = 0.0
+    own: tuple[int, ...] = ()
+    base: tuple[tuple[int, float], ...] = ()
 
     def vector(self, n_features: int, constant: float) -> Array:
         """The combination (D,) of weights for rows with this constant of the intercept, which is 0 without one."""
@@ -359,6 +423,8 @@ class InterestEvidence(CheckedEvidence):
         What was released there, for rows in the frame.
     sums : (k, 3)
         For each combination the released sums of slopes, of curvatures and of squared slopes along its direction.
+    risks : RisksEvidence or None
+        What was released for differences of risks; None without them.
     """
 
     facts: Facts
@@ -369,6 +435,7 @@ class InterestEvidence(CheckedEvidence):
     curvature: Array
     slopes: Array
     sums: Array
+    risks: RisksEvidence | None = None
     _matrices: ClassVar[tuple[str, ...]] = ("curvature",)
 
     @property
@@ -379,7 +446,8 @@ class InterestEvidence(CheckedEvidence):
     def _fits(self) -> bool:
         facts, frame = self.facts, self.frame
         width = facts.n_features + (facts.intercept > 0.0)
-        pairs = [pair for combination in self.combinations for pair in combination.factors]
+        pairs = [pair for combination in self.combinations for pair in (*combination.factors, *combination.base)]
+        places = [place for place, _ in pairs] + [place for combination in self.combinations for place in combination.own]
         numbers = [getattr(facts, field.name) for field in fields(facts) if field.name not in ("sums_deviations", "design")]
         numbers += facts.sums_deviations
         return (
@@ -388,7 +456,8 @@ class InterestEvidence(CheckedEvidence):
             and self.curvature.shape == (width, width)
             and self.sums.shape == (len(self.combinations), 3)
             and len(self.combinations) >= 1
-            and all(-1 <= place < facts.n_features for place, _ in pairs)
+            and all(-1 <= place < facts.n_features for place in places)
+            and (self.risks is None or self.risks.bends.shape == (len(self.combinations), width))
             and bool(np.isfinite([*numbers, *frame.centre, *frame.spreads, *(factor for _, factor in pairs)]).all())
             and min(numbers) >= 0.0
             and min(facts.largest_slope, facts.largest_curvature, facts.n_rows, frame.length, *frame.spreads) > 0.0
@@ -778,3 +847,91 @@ def _estimate(
         estimate[:-1, -1] = estimate[-1, :-1] = intercept * sums[:-1]
         estimate[-1, -1] = noisy[-1, -1]
     return estimate, float(np.sqrt(kept / n_entries)) if n_entries else 1.0
+
+
+# Differences of risks, standardised over the rows: how much a named change moves the mean probability, and how sure.
+#
+# For a level of a category each row is given this level and then the reference, and the two probabilities are compared; for
+# a number each row is compared with itself one unit higher. The mean over the rows is the average marginal effect of a
+# discrete change. It depends on the coefficient of interest above all, whose interval is known, and on the other weights as
+# little as the slope p (1 - p) changes with the step. Errors follow by the delta method. All of it is post-processing.
+#
+# Source: N. Muller, R. MacLehose, *Estimating predicted probabilities from logistic regression*, International Journal of
+# Epidemiology 43(3), 2014 (marginal standardisation, delta method).
+
+_LEAST_SPREAD_KEPT = 0.25
+"""The least part of the variance of scores that is not taken for noise."""
+
+
+def points_of_risks(evidence: InterestEvidence) -> tuple[Array, Array]:
+    """Weights (k, D) that give every row its score without the change, and steps (k,) of the score for the changes.
+
+    The steps are the estimates of the coefficients of interest. The noise in the other weights spreads scores, which would
+    draw mean probabilities towards one half. So they are drawn together about their mean, until their variance is that of
+    scores without the noise, as far as the released curvature tells.
+    """
+    steps = np.clip(uncertainty_of_interest(replace(evidence, risks=None)).estimates, -LARGEST_STEP, LARGEST_STEP)
+    matrix, near = evidence.frame.matrix, evidence.near
+    weights, errors = matrix.T @ near.weights, matrix.T @ near.covariance @ matrix
+    inverse = np.linalg.inv(matrix)
+    curvature = inverse @ evidence.curvature @ inverse.T
+    points = [_point(evidence.facts, one, weights, errors, curvature) for one in evidence.combinations]
+    return np.array(points), steps
+
+
+def _point(facts: Facts, combination: Combination, weights: Array, errors: Array, curvature: Array) -> Array:
+    """The weights (D,) of one change, like all else for rows as they are."""
+    kept = np.ones(len(weights))
+    kept[list(combination.own)] = 0.0
+    rest = kept * weights
+    mass = float(curvature[-1, -1])
+    if mass > 0.0:
+        # Means over rows that count as much as they bend the objective, as the released curvature has them.
+        means = curvature[-1, :-1] / mass
+        centred = curvature[:-1, :-1] - mass * np.outer(means, means)
+        own = kept[:-1, None] * errors[:-1, :-1] * kept[:-1]
+        spread = float(rest[:-1] @ centred @ rest[:-1])
+        of_noise = max(float(np.sum(own * centred)), 0.0)
+        part = math.sqrt(max(1.0 - of_noise / spread, _LEAST_SPREAD_KEPT)) if spread > 0.0 else 1.0
+        rest[-1] += (1.0 - part) * float(rest[:-1] @ means)
+        rest[:-1] *= part
+    # What the reference level adds to the score of every row.
+    rest[-1] += sum(factor * float(weights[place]) for place, factor in combination.base) / facts.intercept
+    return rest
+
+
+def uncertainty_of_risks(evidence: InterestEvidence) -> Uncertainty:
+    """Differences of risks (k,) and the distribution of their errors."""
+    assert evidence.risks is not None  # noqa: S101 - the caller asks
+    facts, risks = evidence.facts, evidence.risks
+    coefficients = uncertainty_of_interest(evidence)
+    matrix, near = evidence.frame.matrix, evidence.near
+    sampling, noise = (matrix.T @ covariance @ matrix for covariance in (near.sampling, near.noise))
+    gradients = np.array([_gradient(facts, *one) for one in zip(evidence.combinations, risks.bends, strict=True)])
+    wanted = np.array([one.vector(facts.n_features, facts.intercept) for one in evidence.combinations])
+    rates = np.clip(risks.rates, 0.0, 0.25)
+    # Rows differ: a difference lies between 0 and its largest value, which bounds its variance by its mean.
+    largest = largest_difference(risks.steps)
+    sizes = np.clip(np.abs(risks.differences), 0.0, largest)
+    among_rows = facts.design.variance_factor * sizes * (largest - sizes) / risks.n_rows
+    together = 2.0 * rates * np.sum((wanted @ sampling) * gradients, axis=1)
+    of_others = np.sum((gradients @ sampling) * gradients, axis=1)
+    own = (np.maximum(rates, np.finfo(float).tiny) * coefficients.sampling_error) ** 2
+    from_rows = np.sqrt(np.maximum(own + together + of_others, 0.25 * own) + among_rows)
+    of_noise = np.sum((gradients @ noise) * gradients, axis=1) + (risks.count_deviation * risks.differences) ** 2
+    errors = np.zeros((0, len(rates)))
+    if len(coefficients.privacy_errors):
+        third = independent_points(is_laplace=risks.is_laplace, place=2)[:, None]
+        others = independent_points(is_laplace=False, place=3)[:, None]
+        errors = rates * coefficients.privacy_errors + third * risks.deviations[0]
+        errors = errors + others * np.sqrt(of_noise)
+    return Uncertainty(risks.differences, from_rows, errors)
+
+
+def _gradient(facts: Facts, combination: Combination, bends: Array) -> Array:
+    """(D,): how the difference depends on the other weights, for rows as they are."""
+    gradient: Array = np.array(bends)
+    gradient[list(combination.own)] = 0.0
+    for place, factor in combination.base:
+        gradient[place] = factor * bends[-1] / facts.intercept
+    return gradient

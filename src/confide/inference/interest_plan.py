@@ -19,11 +19,13 @@ from confide.inference.debiased import (
     Combination,
     Facts,
     InterestEvidence,
+    RisksEvidence,
     deviations_of_clip,
     directions_of,
     in_frame,
     near_minimiser,
     part_of_step,
+    points_of_risks,
 )
 from confide.inference.forecast import sentence_beside
 from confide.inference.sampling_design import SamplingDesign
@@ -34,6 +36,7 @@ from confide.privacy.mechanism import Plan
 from confide.privacy.noise import Entropy
 from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.spreads import Spreads
+from confide.privacy.standardised_sums import LARGEST_STEP, RiskSums, largest_difference
 
 LARGEST_HIDDEN = 0.07
 """Largest noise in the curvature, as a matrix, over what typical rows add to it in each direction, at which there is a plan.
@@ -85,8 +88,9 @@ class InterestPlan:
     budget : Budget
         Budget of the whole release, which a ledger is charged.
     shares : tuple of float
-        Shares of the spreads, of both curvatures and of the sums along directions. If all releases share one account, they
-        are shares of the squared ratio of a row's largest effect to the noise, which is what adds up there.
+        Shares of the spreads, of both curvatures, of the sums along directions and, if they are released, of those for
+        differences of risks. If all releases share one account, they are shares of the squared ratio of a row's largest
+        effect to the noise, which is what adds up there.
     spreads : SumPlan
     curvatures : (SumPlan, SumPlan)
     sums : SumPlan
@@ -97,6 +101,8 @@ class InterestPlan:
     curvature_share : float
         The mean curvature of rows, over the largest, that forecasts suppose. Half is that of a logistic loss where about one
         row in five has the rarer outcome.
+    risks : SumPlan or None
+        How the sums for differences of risks are released; None without them.
     """
 
     budget: Budget
@@ -107,17 +113,19 @@ class InterestPlan:
     combinations: tuple[Combination, ...]
     facts: Facts
     usual_norm: float
+    risks: SumPlan[RiskSums] | None = None
     curvature_share: float = 0.5
 
     @property
     def releases(self) -> tuple[SumPlan[Any], ...]:
         """All that is released besides the weights, in order."""
-        return (self.spreads, *self.curvatures, self.sums)
+        return (self.spreads, *self.curvatures, self.sums, *(() if self.risks is None else (self.risks,)))
 
     def released(self, _: Plan, minimiser: Weights, source: RowSource, entropy: Entropy) -> tuple[None, InterestEvidence]:
         """Release the frame of the rows, and curvature and slopes in it: at released weights (1, D), and where they lead to.
 
-        The sums along the directions that follow come last.
+        The sums along the directions that follow come next. Sums for differences of risks come last, at points that follow
+        from all of this.
         """
         facts, combinations = self.facts, self.combinations
         frame = self.spreads.release(source, entropy)
@@ -130,7 +138,12 @@ class InterestPlan:
         near = near_minimiser(facts, start, curvature, slopes)
         along = directions_of(facts, combinations, frame, near, curvature) @ matrix
         sums = self.sums.release(source, entropy, near.weights[None] @ matrix, along)
-        return None, InterestEvidence(facts, combinations, minimiser[0], frame, start, curvature, slopes, sums)
+        evidence = InterestEvidence(facts, combinations, minimiser[0], frame, start, curvature, slopes, sums)
+        if self.risks is None:
+            return None, evidence
+        points, steps = points_of_risks(evidence)
+        standardised = self.risks.release(source, entropy, points, steps)
+        return None, replace(evidence, risks=RisksEvidence.of(self.risks, steps, standardised))
 
     @property
     def design(self) -> SamplingDesign:
@@ -144,13 +157,15 @@ class InterestPlan:
             f"the sums of the clipped rows and of their squares, twice the curvature and the slopes of the objective, and "
             f"then, for each coefficient of {' and '.join(columns)}, three sums of the rows' slopes and curvatures along a "
             f"direction"
+            + ("" if self.risks is None else ", and sums of probabilities of the rows with and without each change")
         )
         return sentence_beside(what, self.share, is_private=is_private)
 
     def multiples(self) -> tuple[str, str]:
         """What it is called, and what of it is a multiple of which power of two, for the guarantee."""
         grids = " and ".join(f"of 2^{release.lattice.exponent}" for release in self.releases if release.lattice is not None)
-        return "sums", f"public factors, {grids}, or follow from such numbers alone,"
+        known = "known" if self.risks is not None else "public"
+        return "sums", f"{known} factors, {grids}, or follow from such numbers alone,"
 
     @property
     def share(self) -> float:
@@ -231,6 +246,26 @@ class InterestPlan:
         first = math.hypot(math.sqrt(curvature * facts.usual_steepness), clip * facts.sums_deviations[0]) / curvature
         return self._combined(first) / spread
 
+    def error_of_risk(self, combination: Combination) -> float:
+        """Expected standard error of the difference of risks of a combination, for the effect that its test finds."""
+        assert self.risks is not None  # noqa: S101 - the caller asks
+        effect, error = self.smallest_effect(combination), self.error_of(combination)
+        # A probability follows its log-odds at the rate p (1 - p), which is at most the largest curvature of the loss.
+        of_coefficient = self.facts.largest_curvature * error
+        step = np.array([min(effect, LARGEST_STEP)])
+        return math.hypot(of_coefficient, float(largest_difference(step)[0]) * self.risks.deviation / self.facts.n_rows)
+
+    @property
+    def error_of_risks(self) -> float:
+        """The same for all combinations together, each in units of what it would be for one column of usual rows."""
+        return math.hypot(
+            *(self.error_of_risk(combination) * self.error / self.error_of(combination) for combination in self.combinations)
+        )
+
+    def margin_of_risk(self, combination: Combination, level: float = 0.95) -> float:
+        """Expected half width of the interval of a difference of risks."""
+        return float(ndtri(0.5 + 0.5 * level)) * self.error_of_risk(combination)
+
     def margin(self, combination: Combination, level: float = 0.95) -> float:
         """Expected half width of the interval of a combination."""
         return float(ndtri(0.5 + 0.5 * level)) * self.error_of(combination)
@@ -272,6 +307,7 @@ class InterestPlan:
             "is_joint": self.is_joint,
             "curvature_deviation": self.facts.curvature_deviation,
             "sums_deviations": list(self.facts.sums_deviations),
+            **({} if self.risks is None else {"risks_deviation": self.risks.deviation}),
             "slope_deviation": self.facts.slope_deviation,
             "hidden": self.hidden,
             "first_order": self.first_order,
@@ -286,6 +322,7 @@ class InterestPlan:
                     "smallest_effect": self.smallest_effect(combination),
                     "power": POWER,
                 }
+                | ({} if self.risks is None else {"expected_margin_of_risk_difference": self.margin_of_risk(combination)})
                 for combination in self.combinations
             ],
             **self.facts.design.described(),
@@ -330,8 +367,9 @@ class InterestPlan:
                     f"levels are equally frequent, and {margin * spread:.3g} over the root of p q / (p + q) for shares p "
                     f"and q of this level and the other"
                 )
+            of_risk = "" if self.risks is None else f" Its difference of risks: about +- {self.margin_of_risk(one):.3g}."
             sentences.append(
                 f"{name}: about +- {margin:.3g} at 95% if {supposed}; a test of size 5% finds an effect of "
-                f"{self.smallest_effect(one):.3g} with probability {POWER:.0%}."
+                f"{self.smallest_effect(one):.3g} with probability {POWER:.0%}.{of_risk}"
             )
         return tuple(sentences)

@@ -180,7 +180,7 @@ class SamplingDesign:
 # How frozen values are written as JSON and read again, by the types of their fields.
 
 OTHER_VERSION = "the data for intervals were written by another version of confide, which this version cannot read."
-_LEFT_OUT = ("prior", "design", "shift")
+_LEFT_OUT = ("prior", "design", "shift", "risks")
 """Parts that files do not hold where they are the usual ones."""
 
 

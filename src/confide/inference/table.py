@@ -159,6 +159,10 @@ SUPPOSED_NOTE = (
     "at most. It is infinite where the columns nearly decide the outcome, or the coefficient is so large that the ridge "
     "held it back: then nothing is known."
 )
+_RISK_DIFFERENCE = (
+    "the difference of two probabilities of the outcome, on average over the population's rows: of each row with this level "
+    "and with the reference, or with the number one unit higher and as it is, by the population's minimiser without a ridge"
+)
 _POWER = 0.8
 _SIZE = 0.05
 _FIRST_PART, _SECOND_PART = (0, 1, 2, 5, 6, 7, 8), (0, 1, 3, 4, 9, 10, 11)
@@ -271,6 +275,8 @@ class CoefficientTable(Shown):
         The number that a regression predicts, with its unit if the schema names one; empty for classes.
     design : SamplingDesign
         What sampling errors assume of the way in which rows came from their population.
+    quantity : str
+        What the lines are: "coefficients", or "risk differences", standardised over the rows.
     adjust : str
         The method by which p-values are corrected for the family of all coefficients but intercepts; empty for none.
     supposed : tuple of str
@@ -294,6 +300,7 @@ class CoefficientTable(Shown):
     is_of_interest: bool = False
     design: SamplingDesign = INDEPENDENT
     adjust: str = ""
+    quantity: str = "coefficients"
     supposed: tuple[str, ...] = ()
 
     @classmethod
@@ -324,7 +331,8 @@ class CoefficientTable(Shown):
         tail = 0.5 - 0.5 * self.level
         ends = f"[{tail:.3g}", f"{1.0 - tail:.3g}]"
         ratio = (self.ratio, *ends) if self.ratio else ()
-        return ("", "unit", "coef", "sampling err", "privacy err", "total err", *ends, self.heading_of_p, *ratio)
+        shown = "coef" if self.quantity == "coefficients" else "risk diff"
+        return ("", "unit", shown, "sampling err", "privacy err", "total err", *ends, self.heading_of_p, *ratio)
 
     @property
     def heading_of_p(self) -> str:
@@ -338,7 +346,7 @@ class CoefficientTable(Shown):
     @property
     def _title(self) -> str:
         of_what = f" in favour of {self.outcome}" if self.outcome else f" for {self.predicted}" if self.predicted else ""
-        return f"{self.model}: coefficients{of_what}"
+        return f"{self.model}: {self.quantity}{of_what}"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -348,6 +356,8 @@ class CoefficientTable(Shown):
         minimiser = f"the population's minimiser with the same ridge, alpha = {self.alpha:.4g}{beside}"
         if self.target != "regularised":
             minimiser = f"the population's minimiser without a ridge; the bias of alpha = {self.alpha:.4g} was corrected"
+        if self.quantity != "coefficients":
+            minimiser = _RISK_DIFFERENCE
         # Which effect a test of the usual size finds, in total errors.
         smallest = errors_found(_SIZE / (len(self._family) or 1 if self.adjust else 1), _POWER)
         test = f'Rejecting "no effect" where p is at most {_SIZE:g} has size {_SIZE:.0%} for the whole family, and finds'
@@ -432,6 +442,7 @@ class CoefficientTable(Shown):
             "outcome": self.outcome,
             "predicted": self.predicted,
             "alpha": self.alpha,
+            **({} if self.quantity == "coefficients" else {"quantity": self.quantity}),
             "units": self.shown_units,
             "design": self.design.to_dict(),
             **({"adjust": self.adjust} if self.adjust else {}),
@@ -579,7 +590,7 @@ class CoefficientTable(Shown):
         ax.set_title(printable_line(self._title).replace("$", r"\$"), fontsize="medium")
         of_what = f" {units.pop()}" if len(units) == 1 else " in its unit"
         kind = "simultaneous intervals" if self.adjust else "intervals"
-        ax.set_xlabel(f"coefficient{of_what}, {kind} at {self.level:.4g}, {self.target} target")
+        ax.set_xlabel(f"{self.quantity.removesuffix('s')}{of_what}, {kind} at {self.level:.4g}, {self.target} target")
         ax.legend(loc="best", fontsize="small", frameon=False)
         ax.margins(y=0.5 / max(1, math.sqrt(len(self.coefficients))))
         return ax

@@ -78,7 +78,8 @@ def refuse_combinations(
     """
     schema, has_features = (None, False) if encoder is None else (encoder.schema, encoder.appended is not None)
     has_persons, has_share = schema is not None and schema.person is not None, given["inference_share"] != 0.0
-    l1, interest = given["l1_ratio"] > 0.0, bool(given["interest"])
+    has_weights = schema is not None and schema.weight is not None
+    l1, differences, interest = given["l1_ratio"] > 0.0, given["risk_differences"], bool(given["interest"])
     without = "there are no intervals for interest with {}. Leave out one of both.".format
     has_several = given["max_rows_per_person"] > 1 or has_persons
     refused = {
@@ -96,6 +97,15 @@ def refuse_combinations(
         # Rows and weights are brought to the norm of the form, and the l1 penalty is on weights as they are.
         "l1_ratio above 0 has the ridge |w|^2 beside it: leave out l1_ratio, or penalty.": l1 and has_penalty,
         _NO_PRIOR_WITH_L1: l1 and has_prior,
+        "risk_differences are for columns that interest names: name some, or leave risk_differences out.": differences
+        and not interest,
+        "risk_differences are means over rows that all count alike: leave out weights of classes and rows.": differences
+        and (given["max_sample_weight"] != 1.0 or has_weights or given["class_weight"] is not None),
+        "risk_differences compare levels within the schema's own bound on rows: leave row_norm out.": differences
+        and encoder is not None
+        and row_bound is not encoder.row_bound,
+        # The sums are of the rows that are left, and under replace-one their number is neither public nor released.
+        _RISKS_OF_COUNTED_ROWS: differences and has_persons and drops_rows,
         REPLACED_IN_COHORTS: schema is not None and schema.cohort is not None and drops_rows,
     }
     for message, is_wrong in refused.items():
@@ -121,6 +131,10 @@ _NO_INTERVALS_WITH_L1 = (
 )
 _NO_PRIOR_WITH_L1 = "l1_ratio above 0 pulls weights towards 0, and a prior pulls them towards others. Leave out one."
 REPLACED_IN_COHORTS = "the schema's cohort needs neighbours='add-or-remove-one': the number of its rows is private."
+_RISKS_OF_COUNTED_ROWS = (
+    "risk_differences are means over the rows that count, and with a column of persons only some of the rows count: use "
+    "neighbours='add-or-remove-one', under which the number of these rows is released with noise."
+)
 
 
 def checked_target_bound(target_bound: Any) -> float:

@@ -11,7 +11,7 @@ from confide.estimators.released import ReleasedCoefficients
 from confide.known_words import printable_lines
 from confide.report.accuracy import forecast_document
 from confide.report.contents import Contents
-from confide.report.findings import has_tests
+from confide.report.findings import has_risks, has_tests
 from confide.report.verification import schema_hash
 
 _METRICS = {
@@ -107,6 +107,7 @@ def document_of_report(contents: Contents) -> dict[str, Any]:
         "to_confirm": list(contents.points),
         "coefficients": ReleasedCoefficients.of(model).to_dict(),
         "intervals": model.summary(**how).to_dict() if has_tests(model) else None,
+        **({"risk_differences": model.average_risk_differences(**how).to_dict()} if has_risks(model) else {}),
         "evaluation": contents.evaluation,
         "forecasts": list(map(forecast_document, contents.forecasts)),
         "date": contents.date,

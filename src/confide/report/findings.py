@@ -363,6 +363,12 @@ def has_tests(model: Any) -> bool:
     return has_intervals(model) or has_interest(model)
 
 
+def has_risks(model: Any) -> bool:
+    """Whether the release holds what is needed for differences of risks, standardised over the rows."""
+    interest = released_model(model).interest
+    return interest is not None and interest.risks is not None
+
+
 def has_curves(model: Any) -> bool:
     """Whether the model is best shown by pictures of its effects: some column has a curve."""
     return has_effects(released_model(model)) and any(
@@ -464,6 +470,10 @@ def _coefficients(model: Any, level: float, adjust: str | None, whole: bool) -> 
     if has_interest(model):
         table = model.summary(level=level, adjust=adjust)
         blocks += [heading("Coefficients of interest"), *_with_intervals(table, outcome_of(model), whole)]
+        if has_risks(model):
+            risks = model.average_risk_differences(level=level, adjust=adjust)
+            title = heading("Risk differences, standardised over the rows")
+            blocks += [title, *_with_intervals(risks, risks.outcome, whole)]
         blocks.append(heading("All released coefficients"))
     released = ReleasedCoefficients.of(model, level=level)
     shown = released.coefficients if whole else _that_fit(released.coefficients)
@@ -483,7 +493,8 @@ def _coefficients(model: Any, level: float, adjust: str | None, whole: bool) -> 
 def _with_intervals(table: CoefficientTable, outcome: str, whole: bool) -> list[Block]:
     shown = table.coefficients if whole else _that_fit(table.coefficients)
     scaled = tuple(replace(one.scaled(one.span), sampling_error=one.sampling_error * one.span) for one in shown if one.unit)
-    drawn = interval_plot(replace(table, coefficients=scaled), _what_bars_are(table.shown_units), outcome)
+    is_risk = table.quantity != "coefficients"
+    drawn = interval_plot(replace(table, coefficients=scaled), "" if is_risk else _what_bars_are(table.shown_units), outcome)
     kept = [place for place, name in enumerate(table.headings) if not name.endswith("err")]
     rows = [[row[place] for place in kept] for row in replace(table, coefficients=tuple(shown)).cells]
     heads = ["Column", *(table.headings[place].capitalize() for place in kept[1:])]

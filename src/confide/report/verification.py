@@ -26,6 +26,7 @@ from confide.features.forms import ShortenedInNorm
 from confide.features.fourier import has_found_scales
 from confide.features.schema import Schema
 from confide.guarantee import Guarantee
+from confide.inference.debiased import InterestEvidence, RisksEvidence, points_of_risks
 from confide.inference.forecast import IntervalsPlan
 from confide.inference.interest_plan import InterestPlan
 from confide.inference.intervals import Evidence, positive_part
@@ -34,6 +35,7 @@ from confide.intake.specification import Columns, coefficient_names
 from confide.intake.targets import declared_domain, number_column
 from confide.models.model import ReleasedModel
 from confide.privacy.curvature import length_of
+from confide.privacy.standardised_sums import StandardisedSums
 from confide.privacy.sufficient_statistics import NoisyStatistics, StatisticsPlan
 from confide.report.ledger_facts import LedgerFacts
 from confide.training.assumptions import guarantee_of, sentences_of_rows
@@ -48,7 +50,7 @@ _MOST_CHANCE = 0.01
 _ROUNDING_OF_SUMS = 1e-6
 """Relative: what is computed from released sums again differs by far less on another machine."""
 _SUMS = (
-    "curvature", "slope", "products", "targets", "square", "sums", "weights", "frame.centre", "frame.spreads",
+    "curvature", "slope", "products", "targets", "square", "sums", "risks", "weights", "frame.centre", "frame.spreads",
     "start", "slopes",
 )  # fmt: skip
 
@@ -279,7 +281,7 @@ def _has_evidence_as_planned(released: ReleasedModel, plan: AnyPlan, shift: floa
         expected = replace(SumsEvidence.of(sums, evidence.weights), shift=shift)
         return _same_facts(evidence, expected, weighted=weighted) and _solves_its_sums(evidence)
     if isinstance(plan.intervals, InterestPlan):
-        if interest is None or evidence is not None:
+        if interest is None or evidence is not None or (interest.risks is None) != (plan.intervals.risks is None):
             return False
         length = math.inf if plan.intervals.spreads.lattice is None else length_of(plan.problem)
         planned = replace(
@@ -288,7 +290,9 @@ def _has_evidence_as_planned(released: ReleasedModel, plan: AnyPlan, shift: floa
             combinations=plan.intervals.combinations,
             frame=replace(interest.frame, length=length),
         )
-        return interest.to_dict() == (planned.with_weights() if weighted else planned).to_dict()
+        return interest.to_dict() == (planned.with_weights() if weighted else planned).to_dict() and _has_risks_as_planned(
+            interest, plan.intervals
+        )
     if interest is not None or (evidence is None) != (plan.intervals is None):
         return False
     if plan.intervals is None:
@@ -312,6 +316,25 @@ def _solves_its_sums(evidence: SumsEvidence) -> bool:
     targets = evidence.targets + evidence.l2 * evidence.centre
     size = np.abs(products) @ np.abs(evidence.weights) + np.abs(targets)
     return bool((np.abs(products @ evidence.weights - targets) <= _ROUNDING_OF_SUMS * size.max()).all())
+
+
+def _has_risks_as_planned(interest: InterestEvidence, plan: InterestPlan) -> bool:
+    """Whether steps and noise of differences of risks follow from what was released before, and from the plan."""
+    risks = interest.risks
+    if risks is None or plan.risks is None:
+        return True
+    _, steps = points_of_risks(interest)
+    sums = StandardisedSums(
+        risks.differences * risks.n_rows, risks.rates * risks.n_rows, risks.bends * risks.n_rows, risks.n_rows
+    )
+    expected = RisksEvidence.of(plan.risks, risks.steps, sums)
+    close = [(steps, risks.steps), *zip(expected.deviations, risks.deviations, strict=True)]
+    same = (expected.count_deviation, expected.n_rows) == (risks.count_deviation, risks.n_rows)
+    return (
+        same
+        and expected.is_laplace == risks.is_laplace
+        and all(np.allclose(one, other, rtol=_ROUNDING_OF_SUMS, atol=0.0) for one, other in close)
+    )
 
 
 def _is_bounded_as_planned(model: Any, plan: AnyPlan) -> bool:

@@ -20,6 +20,7 @@ from confide.privacy.mechanism import Plan
 from confide.privacy.moments import Moments
 from confide.privacy.noisy_sum import joint_event
 from confide.privacy.spreads import Spreads
+from confide.privacy.standardised_sums import RiskSums
 from confide.training.alpha import usual_norm
 from confide.training.auto_mechanism import mechanism_for, plan_of_weights
 from confide.training.settings import Settings
@@ -134,6 +135,8 @@ rest. Of the shares that were compared these gave the shortest intervals with th
 _SHARES_OF_MUCH = (0.03, 0.06, 0.11, 0.5)
 """The same where the noise hides at most half of what it may: errors of second order are small there, so the sums have more
 (benchmarks/notes/intervals_of_one_coefficient.md)."""
+_SHARES_OF_RISKS = (0.01, 0.02, 0.04, 0.08)
+"""The shares of the sums for differences of risks that are compared. They leave the others in the same proportion."""
 _FACTORS = (1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0)
 """By how much a budget is raised in search of one at which there is a plan."""
 _MOST_TRIED = 4
@@ -164,9 +167,12 @@ def _least(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
     """Of the possible plans the one with the shortest intervals that are to be trusted."""
     plans: list[Plan] = []
     for shares in (SHARES, _SHARES_OF_MUCH):
-        possible = _plans_at(settings, n_features, n_rows, shares, _with_interest)
-        plans += [plan for plan in possible if shares == SHARES or _hidden(plan) <= 0.5]
-    return min(plans, key=lambda plan: (max(1.0, _hidden(plan)), _interest(plan).error))
+        of_risks = _SHARES_OF_RISKS if settings.risk_differences else ()
+        for own in [(*(share * (1.0 - risks) for share in shares), risks) for risks in of_risks] or [shares]:
+            possible = _plans_at(settings, n_features, n_rows, own, _with_interest)
+            plans += [plan for plan in possible if shares == SHARES or _hidden(plan) <= 0.5]
+    error = "error_of_risks" if settings.risk_differences else "error"
+    return min(plans, key=lambda plan: (max(1.0, _hidden(plan)), getattr(plan.intervals, error)))
 
 
 def _interest(plan: Plan) -> InterestPlan:
@@ -193,7 +199,7 @@ def _instead(settings: Settings, n_features: int, n_rows: int | None) -> str:
                 sentences.append(f"A budget that would do: {larger}.")
                 break
     with suppress(ParameterError):
-        of_all = replace(settings, interest=(), inference_share=_SHARE_OF_ALL, mechanism="auto")
+        of_all = replace(settings, interest=(), risk_differences=False, inference_share=_SHARE_OF_ALL, mechanism="auto")
         best = min(plans_with_intervals(of_all, n_features, n_rows), key=breadth).intervals
         assert isinstance(best, IntervalsPlan)  # noqa: S101 - as they are
         best.check()
@@ -226,8 +232,9 @@ def _with_interest(
     spreads = Spreads.plan(training, budgets[0])
     curvatures = Curvature.plan(training, budgets[1]), Curvature.plan(training, budgets[2])
     sums = DirectionSums.plan(training, len(settings.interest), budgets[3])
+    risks = RiskSums.plan(training, len(settings.interest), budgets[4]) if settings.risk_differences else None
     usual, design = _usual_rows(settings, training)
     whole = replace(training, event=training.problem.event(settings.budget))
     facts = facts_of(training, curvatures[1], sums, design)
-    plan = InterestPlan(settings.budget, shares, spreads, curvatures, sums, settings.interest, facts, usual)
+    plan = InterestPlan(settings.budget, shares, spreads, curvatures, sums, settings.interest, facts, usual, risks)
     return replace(whole, event=joint_event(training, *plan.releases) if is_joint else whole.event, intervals=plan)

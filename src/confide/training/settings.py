@@ -158,6 +158,7 @@ class Settings:
     target_shift : the public number that is subtracted from all targets, and added to the released intercept
     set_aside : explained in `Problem`, for a release that is one of several
     interest : the coefficients for which a part of the budget is kept
+    risk_differences : whether a part of it is kept for differences of risks too
     given : the checked value of each parameter by its name, for what uses it as it is (`value`)
     appends_features : whether random features are appended to rows, beside which no atoms and noisy gradients are taken
     has_intervals : whether a part of the budget is kept for intervals
@@ -198,6 +199,7 @@ class Settings:
     own_penalty: StronglyConvex | None = None
     keeps_groups: bool = False
     interest: tuple[Combination, ...] = ()
+    risk_differences: bool = False
     given: tuple[tuple[str, object], ...] = ()
     appends_features: bool = field(init=False, repr=False, compare=False)
     has_intervals: bool = field(init=False, repr=False, compare=False)
