@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 import confide
-from confide.inference.rates import Evaluation
+from confide.inference.rates import Evaluation, roc_curve
 
 POPULATION = 200_000
 Y_NOISE = 0.15
@@ -108,6 +108,7 @@ def values_of(found: Any) -> dict[str, Any]:
         rates |= {f"confusion {i}{j}": found.confusion[i][j] for i in (0, 1) for j in (0, 1)}
         rates |= {f"bin {place}": rate for place, rate in enumerate(found.calibration)}
         rates["band of calibration"] = found.calibration_band
+        rates["band of the ROC curve"] = roc_curve(found, 11).simultaneous_band if found.auc.value is not None else ()
         return rates
     rates = dict(found.rates)
     for group, of_group in found.by_group.items():

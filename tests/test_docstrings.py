@@ -39,7 +39,7 @@ SPEAKING_OF_ROWS = {
     if not inspect.ismodule(getattr(confide, name))
     and not (inspect.isclass(getattr(confide, name)) and issubclass(getattr(confide, name), BaseException))
 }
-NO_ARGUMENT_CAN_BE_WRONG = {"planning.Forecast", "planning.PrivacyRange", "planning.SampleSize"} | {
+NO_ARGUMENT_CAN_BE_WRONG = {"planning.Compared", "planning.Forecast", "planning.PrivacyRange", "planning.SampleSize"} | {
     *(
         "planning.ExcessRiskBound",
         "planning.FeatureApproximation",

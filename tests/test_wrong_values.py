@@ -180,7 +180,10 @@ CALLS = {
         lambda **a: confide.PrivacyAccuracyDisplay.from_estimator(**{"error": 0.2, "n_rows": 0} | a),
         {"estimator": ONE, "budgets": []},
     ),
-    "least_excess_risk": (planning.least_excess_risk, {"estimator": ONE, "n_rows": 100, "n_features": 2}),
+    **{
+        name: (getattr(planning, name), {"estimator": ONE, "n_rows": 100, "n_features": 2})
+        for name in ("compare_mechanisms", "least_excess_risk")
+    },
     "sample_size": (planning.sample_size, {"estimator": ONE, "n_features": 2, "excess": 0.1, "by": "utility_bound"}),
     "second_moment": (planning.second_moment, {"kernel": "rbf", "n_inputs": 2, "length_scale": 1.0}),
     "laplace_scale": (planning.laplace_scale_for_kernel, {"accuracy": 0.1, "failure": 0.1, "n_pairs": 2}),

@@ -30,7 +30,8 @@ def test_one_release_is_charged_and_drawn(model):
     curve = roc_curve(display.evaluation)
     np.testing.assert_array_equal(line.get_xdata(), curve.false_positive_rates)
     assert f"area {display.evaluation.auc.value:.3f}" in line.get_label()
-    assert len(display.ax_.collections) == 1  # the intervals at each place
+    # The band of the whole curve, and the intervals by themselves.
+    assert len(display.ax_.collections) == 2
     again = RocDisplay.from_counts(display.evaluation, ax=plt.subplots()[1])
     assert again.figure_ is again.ax_.figure
     assert ledger.remaining().epsilon == 1.0

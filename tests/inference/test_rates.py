@@ -133,13 +133,11 @@ def test_without_noise_the_interval_of_an_accuracy_is_wilsons():
     assert (found.low, found.high) == (pytest.approx(expected.low, abs=1e-6), pytest.approx(expected.high, abs=1e-6))
 
 
-def test_without_noise_the_interval_of_an_area_is_that_of_other_samples():
-    """As wide as areas of samples of 200 rows are spread."""
-    counts = np.array([[70.0, 30.0], [20.0, 80.0]])
-    found = evaluation(counts.tolist(), level=0.9)
-    samples = np.random.default_rng(0).multinomial(200, counts.ravel() / 200.0, size=20_000)
-    spread = np.std([_area(sample.reshape(2, 2)) for sample in samples])
-    assert found.auc.high - found.auc.low == pytest.approx(2.0 * 1.6448536 * spread, rel=0.03)
+def test_without_noise_the_interval_of_an_area_is_that_of_its_errors():
+    """The delta method: the root of the sum of squares of `errors_of`, times the quantile of the level."""
+    found = evaluation([[70.0, 30.0], [20.0, 80.0]], level=0.9)
+    half = 1.6448536 * np.linalg.norm(found.errors_of(_area))
+    assert found.auc.high - found.auc.low == pytest.approx(2.0 * half, rel=1e-3)
 
 
 def test_noise_widens_intervals_and_a_known_total_narrows_them():

@@ -48,7 +48,7 @@ def _covered(n_rows, epsilon, factor):
     for _ in range(120):
         cells = rng.choice(8, size=n_rows, p=CHANCES.ravel())
         counts = plan.release(counted(cells, 8), entropy).reshape(2, 4)
-        curve = roc_curve(Evaluation(counts, told, 0.95, "yes", None, True, None), n_places=7)
+        curve = roc_curve(Evaluation(counts, told, 0.95, "yes", None, True, None), n_places=7, simultaneous=False)
         held += [curve.band[at].low <= _true_sensitivity(curve.places[at]) <= curve.band[at].high for at in (1, 2, 3)]
     return np.mean(held)
 
@@ -58,6 +58,28 @@ def test_the_band_holds_the_truth_as_often_as_it_claims():
     assert 0.91 < _covered(500, 0.25, 1.0) < 0.985
     assert _covered(500, 0.25, 0.4) < 0.88
     assert _covered(500, 0.25, 2.0) > 0.985
+
+
+def _covered_as_a_whole(factor, n_curves):
+    """How often the simultaneous band holds the whole curve, if it knows the noise times this factor."""
+    rng, entropy = np.random.default_rng(7), Entropy.seeded(7)
+    plan = SumPlan.of(Counts(8, Neighbours.ADD_OR_REMOVE_ONE), as_budget(0.25))
+    told = replace(plan, lattice=SumPlan.of(Counts(8, Neighbours.ADD_OR_REMOVE_ONE), as_budget(0.25 / factor)).lattice)
+    held = []
+    for _ in range(n_curves):
+        cells = rng.choice(8, size=500, p=CHANCES.ravel())
+        counts = plan.release(counted(cells, 8), entropy).reshape(2, 4)
+        curve = roc_curve(Evaluation(counts, told, 0.95, "yes", None, True, None), n_places=11)
+        truth = [_true_sensitivity(place) for place in curve.places]
+        pairs = zip(curve.simultaneous_band, truth, strict=True)
+        held.append(all(rate.low - 1e-9 <= true <= rate.high + 1e-9 for rate, true in pairs))
+    return np.mean(held)
+
+
+def test_the_simultaneous_band_holds_the_whole_curve():
+    """With the noise of another budget it does not, or is too wide."""
+    assert 0.91 <= _covered_as_a_whole(1.0, 80) <= 0.99
+    assert _covered_as_a_whole(0.25, 40) < 0.85
 
 
 def test_a_class_that_the_noise_hides_is_refused():

@@ -226,6 +226,9 @@ class RocDisplay(CountsDisplay):
         else:
             curve = roc_curve(evaluation)
             lows, highs = [rate.low for rate in curve.band], [rate.high for rate in curve.band]
+            ends = [(rate.low, rate.high) for rate in curve.simultaneous_band]
+            whole = f"band of the whole curve at {evaluation.level:g}"
+            ax.fill_between(curve.places, *zip(*ends, strict=True), color=BLUE, alpha=0.12, linewidth=0.0, label=whole)
             ax.fill_between(curve.places, lows, highs, color=BLUE, alpha=0.25, linewidth=0.0)
             label = plain(f"this model, area {area.value:.3f} ({area.low:.3f} to {area.high:.3f})")
             points = {"color": BLUE, "marker": "o", "markersize": 4.0, "label": label}

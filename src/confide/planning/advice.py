@@ -20,6 +20,7 @@ from confide.inference.sampling_design import SamplingDesign
 from confide.planning.bounds import has_utility_bound, utility_bound
 from confide.planning.made_up_fits import (
     estimator_with,
+    estimator_with_chosen_features,
     estimator_with_chosen_schema,
 )
 from confide.planning.simulation import Forecast, design_of, is_by_fits, simulate
@@ -32,13 +33,84 @@ if TYPE_CHECKING:
     from confide.planning.bounds import UtilityBound
 
 
-# What stands beside a plan in `confide plan`: a bound on the cost of its noise, and other mechanisms.
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The plan of one mechanism for one problem.
 
-_HOW_TO_COMPARE = "Compare plans by their noise in rows, as a share of all rows: the smaller the better."
+    Attributes
+    ----------
+    mechanism : str
+    plan : Plan or None
+        None if the mechanism cannot be used.
+    refusal : str or None
+        Why it cannot be used.
+    """
+
+    mechanism: str
+    plan: Plan | None
+    refusal: str | None = None
+
+
+def compare_mechanisms(estimator: Any, n_rows: int | None, n_features: int | None = None) -> tuple[Compared, ...]:
+    """The plans of all mechanisms for one estimator, the one with the least expected distance first.
+
+    Parameters
+    ----------
+    estimator : a classifier or regressor with a loss of the score
+        If its alpha or loss is "auto", each mechanism chooses its own, as in a fit. Distances are then measured from
+        different minimisers, so a smaller one need not be better. To compare distances, give a number and a name.
+    n_rows, n_features : int or None
+        As in the estimator's `plan`.
+
+    Returns
+    -------
+    tuple of Compared
+
+    Raises
+    ------
+    ParameterError
+        If the estimator has no loss of the score, or a parameter is outside its range.
+    """
+    if hasattr(estimator, "chosen_schema"):
+        # Distances can be compared between the same columns alone.
+        estimator = estimator_with_chosen_schema(estimator, n_rows, n_features)
+        n_features = None
+    # Checked for "auto", because the estimator's own mechanism may be one that cannot be used.
+    estimator = estimator_with_chosen_features(estimator_with(estimator, mechanism="auto"), n_rows, n_features)
+    _plan_with_noise(estimator, n_rows, n_features)
+    rows = []
+    for name in MECHANISM_NAMES[1:]:
+        candidate = estimator_with(estimator, mechanism=name)
+        try:
+            rows.append(Compared(name, candidate.plan(n_rows, n_features)))
+        except ParameterError as refused:
+            rows.append(Compared(name, None, str(refused)))
+    return tuple(sorted(rows, key=lambda row: row.plan.expected_distance if row.plan else math.inf))
+
+
+def _plan_with_noise(estimator: Any, n_rows: int | None, n_features: int | None) -> Plan:
+    """The estimator's plan. Raises ParameterError if it has no noise, or noise in sums of squares."""
+    plan = estimator.plan(n_rows, n_features)
+    if not isinstance(plan, Plan) or plan.lattice is None:
+        raise ParameterError(
+            "mechanisms and budgets can be compared for private models with a loss of the score: classifiers, "
+            "HuberRegressor and PoissonRegressor; not for noisy sums of Ridge, and not for an infinite budget."
+        )
+    return plan
+
+
+# What stands beside a plan in `confide plan`: a bound on the cost of its noise, other mechanisms, and other budgets.
+
+_HOW_TO_COMPARE = (
+    "Compare plans by their noise in rows, as a share of all rows: the smaller the better. Compare distances at the same "
+    "alpha only: the automatic alpha falls as rows are added, and weights grow."
+)
 _NO_BOUND = (
     "No bound on what the noise can cost is proven for noisy gradients or for centred rows. A forecast needs a guess of the "
     "error without privacy."
 )
+_OTHER_WEIGHTS = "another loss, bound, alpha or ridge of a column: distances from other weights cannot be compared"
+
 
 _DELTA = 1e-6
 _LEAST_GAIN, _LEAST_PART = 0.04, 0.25
@@ -66,11 +138,15 @@ class Alternatives:
 
     Attributes
     ----------
-    bound : what the noise of the plan can cost at most; None where none is proven
+    decided : the plan
+    bound : what its noise can cost at most; None where none is proven
+    mechanisms : plans of all mechanisms at the alpha of the plan
     errors : test error forecast for each other mechanism, with the alpha and the loss that it would choose
     """
 
+    decided: Plan
     bound: UtilityBound | None
+    mechanisms: tuple[Compared, ...]
     errors: dict[str, float]
 
     @classmethod
@@ -87,16 +163,24 @@ class Alternatives:
         guesses : `error` and `positive_rate` for `simulate`; None for no forecasts
         """
         bound = utility_bound(decided) if has_utility_bound(decided) else None
+        mechanisms = compare_mechanisms(estimator_with(model, alpha=decided.alpha), rows, features)
         errors = {}
         if guesses is not None:
-            for name in (other for other in MECHANISM_NAMES[1:] if other != decided.mechanism):
+            for name in (other.mechanism for other in mechanisms if other.mechanism != decided.mechanism):
                 with suppress(ParameterError):
                     errors[name] = simulate(estimator_with(model, mechanism=name), rows, features, **guesses).error
-        return cls(bound, errors)
+        return cls(decided, bound, mechanisms, errors)
 
     def sentences(self) -> list[str]:
         """For people, each a paragraph or an item of a list."""
         said = [_HOW_TO_COMPARE, _NO_BOUND if self.bound is None else str(self.bound)]
+        distances = self._distances()
+        if len(distances) > 1:
+            said.append(
+                "Distance from the same non-private weights at the alpha of the plan: upper bounds, which do not count that "
+                "the loss damps noise in the objective."
+            )
+            said += [f"- {name} {distance:.4g}" for name, distance in distances.items()]
         if self.errors:
             said.append("Forecast accuracy of other mechanisms, each at the alpha that it would choose:")
             said += [f"- {name} {1.0 - error:.4f}" for name, error in self.errors.items()]
@@ -104,8 +188,25 @@ class Alternatives:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
+        distances = self._distances()
+        mechanisms = {m.mechanism: distances.get(m.mechanism, m.refusal or _OTHER_WEIGHTS) for m in self.mechanisms}
         utility = None if self.bound is None else asdict(self.bound)
-        return {"utility": utility} | ({"mechanism_errors": self.errors} if self.errors else {})
+        document = {"utility": utility, "mechanisms": mechanisms}
+        return document | ({"mechanism_errors": self.errors} if self.errors else {})
+
+    def _distances(self) -> dict[str, float]:
+        """Expected distances of the mechanisms whose non-private weights are those of the plan."""
+
+        def minimised(plan: Plan) -> tuple[Any, ...]:
+            # Loss, bound, alpha and the factors of ridges of single weights determine the non-private weights.
+            return plan.problem.loss, plan.problem.row_bound, float(f"{plan.alpha:.9g}"), plan.problem.penalty.factors
+
+        return {
+            other.mechanism: other.plan.expected_distance
+            for other in self.mechanisms
+            # After a fixed number of steps, noisy gradients need not be near the non-private weights.
+            if other.plan is not None and other.plan.minimises and minimised(other.plan) == minimised(self.decided)
+        }
 
 
 _ENOUGH, _FEW = 0.025, 0.2
