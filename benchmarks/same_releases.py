@@ -714,6 +714,7 @@ def planned() -> Fit:
             "plans": [
                 without_sentences(each.plan.to_dict()) for each in planning.compare_mechanisms(model, 5_000, 8) if each.plan
             ],
+            "equivalent": [budget.to_dict() for budget in planning.equivalent_budgets(model, 5_000, 8)],
             "enough": [enough.n_rows, enough.plan.alpha],
             "optimal": [bounds.lower, bounds.upper, of_kernel.lower, of_kernel.upper],
             "features": planning.features_for_kernel(2, accuracy=0.5, failure=0.05, alpha=0.01),

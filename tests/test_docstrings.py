@@ -47,7 +47,10 @@ NO_ARGUMENT_CAN_BE_WRONG = {"planning.Compared", "planning.Forecast", "planning.
         "datasets.SplitData",
         "Guarantee",
     ),
-    *(f"audit.{name}" for name in ("AuditResult", "Leak", "LeaksResult", "OwnCheck", "Pair", "ReplayResult", "Step")),
+    *(
+        f"audit.{name}"
+        for name in ("AuditResult", "ExactResult", "Leak", "LeaksResult", "OwnCheck", "Pair", "ReplayResult", "Step")
+    ),
 }
 """Results, which users do not make."""
 

@@ -182,7 +182,7 @@ CALLS = {
     ),
     **{
         name: (getattr(planning, name), {"estimator": ONE, "n_rows": 100, "n_features": 2})
-        for name in ("compare_mechanisms", "least_excess_risk")
+        for name in ("compare_mechanisms", "equivalent_budgets", "least_excess_risk")
     },
     "sample_size": (planning.sample_size, {"estimator": ONE, "n_features": 2, "excess": 0.1, "by": "utility_bound"}),
     "second_moment": (planning.second_moment, {"kernel": "rbf", "n_inputs": 2, "length_scale": 1.0}),
@@ -190,6 +190,10 @@ CALLS = {
     "attack": (
         lambda **a: audit.attack(lambda _: [0.0], ([1.0],), ([2.0],), **{"budget": 1.0, "n_releases": 40} | a),
         {"budget": 1.0, "n_releases": 40, "confidence": 0.9},
+    ),
+    "exact": (
+        lambda **a: audit.exact(**{"estimator": ONE, "first": (NUMBERS[:, :1], LABELS), "second": (NUMBERS, LABELS)} | a),
+        {"estimator": ONE, "first": None, "second": None, "n_points": 50},
     ),
     "leaks": (audit.leaks, {"estimator": ONE, "X": NUMBERS, "y": LABELS}),
     "noisy": (
@@ -200,6 +204,7 @@ CALLS = {
         lambda **a: audit.replay(**{"release": ONE} | a, neighbour=(NUMBERS, LABELS)),
         {"release": ONE, "rows_changed": 1},
     ),
+    "turned_neighbours": (audit.turned_neighbours, {"X": NUMBERS, "y": LABELS}),
     "worst_neighbours": (
         lambda **a: audit.worst_neighbours(**{"estimator": ONE, "n_rows": 0} | a),
         {"estimator": None, "n_rows": None},

@@ -41,13 +41,15 @@ def test_plan_forecasts_the_other_mechanisms_as_they_would_be_run():
 
 
 def test_plan_has_no_bound_for_gradients_or_centred_rows_and_says_so():
-    """The plan is shown all the same."""
+    """The plan is shown all the same; budgets are compared for its mechanism, which has none of pure privacy."""
     common = ("plan", "--features", 40, "--delta", "1e-6", "--model", "logistic")
     for rows, epsilon in ((3_000, "0.1"), (10_000, "0.1")):
         options = (*common, "--rows", rows, "--epsilon", epsilon)
         document = json.loads(run(*options, "--format", "json").stdout)
         assert (document["mechanism"], document["centring"] is not None) == ("gradient", True)
         assert document["beside"]["utility"] is None
+        kinds = [budget["kind"] for budget in document["beside"]["equivalent_budgets"]]
+        assert "pure" not in kinds
         assert "No bound on what the noise can cost is proven" in run(*options, "--details").stdout
         exact = json.loads(run(*options, "--mechanism", "objective", "--no-centre", "--format", "json").stdout)
         assert exact["beside"]["utility"] is not None
@@ -61,6 +63,7 @@ def test_sentences_name_what_the_document_has():
     said = found.sentences()
     for name in ("objective", "output"):
         assert f"- {name} {found.to_dict()['mechanisms'][name]:.4g}" in said
+    assert sum(sentence == "- pure differential privacy with epsilon = 0.5" for sentence in said) == 1
     assert str(found.bound) in said
     assert not any("Forecast accuracy" in sentence for sentence in said)
 

@@ -13,6 +13,8 @@ from confide.first_use import public_names
 if TYPE_CHECKING:
     from confide.audit.attacks import AuditResult as AuditResult
     from confide.audit.attacks import attack as attack
+    from confide.audit.densities import ExactResult as ExactResult
+    from confide.audit.densities import exact as exact
     from confide.audit.known_answers import OwnCheck as OwnCheck
     from confide.audit.known_answers import own_checks as own_checks
     from confide.audit.leak_search import Leak as Leak
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
     from confide.audit.replays import ReplayResult as ReplayResult
     from confide.audit.replays import Step as Step
     from confide.audit.replays import noisy as noisy
+    from confide.audit.replays import order as order
     from confide.audit.replays import replay as replay
+    from confide.audit.replays import turned_neighbours as turned_neighbours
     from confide.audit.worst_pairs import Pair as Pair
     from confide.audit.worst_pairs import worst_neighbours as worst_neighbours
     from confide.audit.worst_pairs import worst_pair as worst_pair

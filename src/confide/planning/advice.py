@@ -8,9 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+
+from scipy.optimize import brentq
 
 from confide.budget_warnings import of_many_classes
 from confide.errors import ParameterError
@@ -22,15 +25,24 @@ from confide.planning.made_up_fits import (
     estimator_with,
     estimator_with_chosen_features,
     estimator_with_chosen_schema,
+    estimator_without_shares,
 )
 from confide.planning.simulation import Forecast, design_of, is_by_fits, simulate
-from confide.privacy.budgets import ApproxDP, as_budget
-from confide.privacy.mechanism import Plan
-from confide.training.auto_mechanism import MECHANISM_NAMES
+from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, as_budget, share_of, with_amount
+from confide.privacy.gradient import GradientPlan, NoisyGradients
+from confide.privacy.mechanism import Mechanism, Plan
+from confide.training.auto_mechanism import MECHANISM_NAMES, MECHANISMS
+from confide.training.budget_shares import beside_weights
 
 if TYPE_CHECKING:
     from confide.estimators.linear_model import PrivateLinearModel
     from confide.planning.bounds import UtilityBound
+
+
+# Mechanisms and kinds of budget compared for one problem.
+
+_BUDGET_TOLERANCE = 1e-5
+"""Relative error allowed in a budget with as much noise as another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +100,70 @@ def compare_mechanisms(estimator: Any, n_rows: int | None, n_features: int | Non
     return tuple(sorted(rows, key=lambda row: row.plan.expected_distance if row.plan else math.inf))
 
 
+def equivalent_budgets(
+    estimator: Any, n_rows: int | None, n_features: int | None = None, *, delta: float = 1e-6
+) -> tuple[Budget, ...]:
+    """Budgets of the three kinds at which one plan has as much noise as at the estimator's own budget.
+
+    The mechanism, the loss, the bounds, the alpha and the share for intervals stay those of the estimator's plan without a
+    centre of the rows. Noise is measured on the weights where the loss adds no curvature (`Plan.noise_norm`). To fit at one
+    of these budgets, give the estimator the alpha, the loss and the share of the plan, because it would choose others for
+    another budget.
+
+    These budgets do not protect equally: the same amount of noise gives another guarantee in each kind of budget.
+
+    Parameters
+    ----------
+    estimator : a classifier or regressor with a loss of the score
+    n_rows, n_features : int or None
+        As in the estimator's `plan`.
+    delta : float
+        Delta of the approximate budget.
+
+    Returns
+    -------
+    tuple
+        PureDP, ApproxDP with this delta, ZCDP. For its own kind, the estimator's budget itself. For noisy gradients there is
+        no PureDP.
+
+    Raises
+    ------
+    ParameterError
+        If the estimator has no loss of the score, or a parameter is outside its range.
+    """
+    # Pure budgets have no centre of the rows, so budgets are compared without one.
+    given = _plan_with_noise(estimator_without_shares(estimator), n_rows, n_features)
+    intervals, alone = given.intervals, replace(given.problem, beside_mu=0.0)
+
+    mechanism: Mechanism = NoisyGradients.as_in(given) if isinstance(given, GradientPlan) else MECHANISMS[given.mechanism]
+
+    def as_noisy(kind: Budget) -> Budget:
+        """The budget of this kind that has as much noise."""
+        excess = partial(excess_noise, kind)
+        # Searched from large budgets down, because small ones may not be certified at this ridge.
+        ends = [math.log(10.0) * power for power in range(6, -7, -1)]
+        if excess(ends[0]) <= 0.0:
+            for high, low in pairwise(ends):
+                if excess(low) >= 0.0:
+                    return with_amount(kind, math.exp(brentq(excess, low, high, xtol=_BUDGET_TOLERANCE)))
+        raise ParameterError("no budget of another kind, between 1e-6 and 1e6, has so much noise.")
+
+    def excess_noise(kind: Budget, log_size: float) -> float:
+        budget, problem = with_amount(kind, math.exp(log_size)), alone
+        if intervals is not None and budget.is_approximate and intervals.is_joint:
+            problem = replace(alone, beside_mu=beside_weights(budget, problem.rows_per_person, intervals.share)[0])
+        elif intervals is not None:
+            budget = share_of(budget, 1.0 - intervals.share)
+        plan = mechanism.plan(problem, budget)
+        # Multiplied by the ridge, because a ridge that the proof raised makes the noise on the weights smaller.
+        return math.log(plan.noise_norm * plan.l2) - math.log(given.noise_norm * given.l2)
+
+    own, gaussian = given.event.budget, (ApproxDP(1.0, delta), ZCDP(1.0))
+    # Noisy gradients add Gaussian noise, which no pure budget allows.
+    kinds = gaussian if isinstance(given, GradientPlan) else (PureDP(1.0), *gaussian)
+    return tuple(own if own.kind == kind.kind else as_noisy(kind) for kind in kinds)
+
+
 def _plan_with_noise(estimator: Any, n_rows: int | None, n_features: int | None) -> Plan:
     """The estimator's plan. Raises ParameterError if it has no noise, or noise in sums of squares."""
     plan = estimator.plan(n_rows, n_features)
@@ -134,19 +210,21 @@ def with_delta(estimator: Any, forecast: Forecast, simulated: Callable[..., Fore
 
 @dataclass(frozen=True)
 class Alternatives:
-    """A bound on the cost of a plan's noise, and what other mechanisms would do instead.
+    """A bound on the cost of a plan's noise, and what other mechanisms and kinds of budget would do instead.
 
     Attributes
     ----------
     decided : the plan
     bound : what its noise can cost at most; None where none is proven
     mechanisms : plans of all mechanisms at the alpha of the plan
+    budgets : budgets of other kinds at which the plan has as much noise; empty if there are none
     errors : test error forecast for each other mechanism, with the alpha and the loss that it would choose
     """
 
     decided: Plan
     bound: UtilityBound | None
     mechanisms: tuple[Compared, ...]
+    budgets: tuple[Budget, ...]
     errors: dict[str, float]
 
     @classmethod
@@ -169,7 +247,11 @@ class Alternatives:
             for name in (other.mechanism for other in mechanisms if other.mechanism != decided.mechanism):
                 with suppress(ParameterError):
                     errors[name] = simulate(estimator_with(model, mechanism=name), rows, features, **guesses).error
-        return cls(decided, bound, mechanisms, errors)
+        budgets: tuple[Budget, ...] = ()
+        with suppress(ParameterError):
+            # Without a centre, "auto" might take another mechanism than the plan did.
+            budgets = equivalent_budgets(estimator_with(model, mechanism=decided.mechanism), rows, features)
+        return cls(decided, bound, mechanisms, budgets, errors)
 
     def sentences(self) -> list[str]:
         """For people, each a paragraph or an item of a list."""
@@ -181,6 +263,12 @@ class Alternatives:
                 "the loss damps noise in the objective."
             )
             said += [f"- {name} {distance:.4g}" for name, distance in distances.items()]
+        if len(self.budgets) > 1:
+            said.append("Budgets with as much noise, if alpha, loss and mechanism stay. They do not protect equally:")
+            said += [
+                f"- {type(budget)(*(float(f'{amount:.4g}') for amount in budget.amounts.values()))}"
+                for budget in self.budgets
+            ]
         if self.errors:
             said.append("Forecast accuracy of other mechanisms, each at the alpha that it would choose:")
             said += [f"- {name} {1.0 - error:.4f}" for name, error in self.errors.items()]
@@ -190,8 +278,9 @@ class Alternatives:
         """A JSON form."""
         distances = self._distances()
         mechanisms = {m.mechanism: distances.get(m.mechanism, m.refusal or _OTHER_WEIGHTS) for m in self.mechanisms}
+        budgets = [budget.to_dict() for budget in self.budgets]
         utility = None if self.bound is None else asdict(self.bound)
-        document = {"utility": utility, "mechanisms": mechanisms}
+        document = {"utility": utility, "mechanisms": mechanisms, "equivalent_budgets": budgets}
         return document | ({"mechanism_errors": self.errors} if self.errors else {})
 
     def _distances(self) -> dict[str, float]:
