@@ -19,7 +19,7 @@ _ON_BEHALF_OF_USERS = tuple(
 )
 """Parts of confide that stand there. The others, such as audits, decide themselves how often they release."""
 _ENCODING = ("sklearn.ensemble", "sklearn.multiclass")
-"""Parts of scikit-learn that fit estimators to positions of sorted labels; `cross_val_predict` does so too."""
+"""Parts of scikit-learn that fit estimators to positions of sorted labels; its predictions by folds do so too."""
 _ENCODING_CALL = "_fit_and_predict"
 _LEARN_NOTHING = (
     *("PolynomialFeatures", "RBFSampler", "SkewedChi2Sampler", "GaussianRandomProjection", "SparseRandomProjection"),

@@ -65,14 +65,12 @@ def one(ask):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize(
-    ("search", "names", "sum_of_costs"),
+    ("search", "names"),
     [
-        (lambda **jobs: GridSearchCV(model(), ALPHAS, cv=3, **jobs), "GridSearchCV makes up to 7 fits", "epsilon 3.5"),
-        (lambda **jobs: GridSearchCV(model(), [ALPHAS, {}], refit=False, **jobs), "makes up to 15 fits", "epsilon 7.5"),
+        (lambda **jobs: GridSearchCV(model(), ALPHAS, cv=3, **jobs), "GridSearchCV makes many fits of LogisticRegression. "),
         (
             lambda **jobs: RandomizedSearchCV(model(), ALPHAS, n_iter=2, cv=ShuffleSplit(4), **jobs),
-            "RandomizedSearchCV makes up to 9 fits",
-            "epsilon 4.5",
+            "RandomizedSearchCV makes many fits of LogisticRegression. ",
         ),
         (
             lambda **jobs: GridSearchCV(
@@ -80,37 +78,35 @@ def one(ask):
                 {"logisticregression__alpha": [0.1]},
                 **jobs,
             ),
-            "up to 6 fits of LogisticRegression",
-            "epsilon 6, delta 6e-07",
+            "many fits of LogisticRegression. Each is a release of its own under approximate",
         ),
     ],
 )
-def test_a_search_tells_once_what_its_fits_cost_together(rows, search, names, sum_of_costs, n_jobs):
-    """Folds, candidates and the last fit, in this process however many work; a second fit of it tells nothing new."""
+def test_a_search_tells_once_that_its_fits_add_up(rows, search, names, n_jobs):
+    """In this process however many work; a second fit of it tells nothing new."""
     asked = search(n_jobs=n_jobs)
     message = one(lambda: asked.fit(*rows))
     assert names in message
-    assert f"charged to no ledger, together up to {sum_of_costs} where such costs add up" in message
+    assert "charged to no ledger, and the costs add up" in message
     assert "confide.PrivateSearchCV" in message
     assert told(lambda: asked.fit(*rows)) == []
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_cross_validation_tells_once_what_its_fits_cost_together(rows, tmp_path, n_jobs):
+def test_a_cross_validation_tells_once_that_its_fits_add_up(rows, tmp_path, n_jobs):
     """Of classifiers, regressors and private searches; and whether there is a ledger."""
     ledger = Ledger(tmp_path / "study.db", limit=10.0)
     scored = model(ledger=ledger)
     message = one(lambda: cross_val_score(scored, *rows, cv=3, n_jobs=n_jobs))
-    assert "cross_val_score makes up to 3 fits of LogisticRegression" in message
-    assert "epsilon = 0.5, charged to the ledger, together up to epsilon 1.5" in message
+    assert "cross_val_score makes many fits of LogisticRegression" in message
+    assert "epsilon = 0.5" in message
     assert told(lambda: cross_val_score(scored, *rows, cv=3, n_jobs=n_jobs)) == []
     assert ledger.spent().epsilon == 3.0
     X = rows[0]
-    assert "up to 5 fits of Ridge" in one(lambda: cross_val_score(Ridge(target_bound=1.0), X, X[:, 0], n_jobs=n_jobs))
+    assert "many fits of Ridge" in one(lambda: cross_val_score(Ridge(target_bound=1.0), X, X[:, 0], n_jobs=n_jobs))
     search = PrivateSearchCV(model(), ALPHAS, budget=2.0)
     message = one(lambda: cross_val_score(search, *rows, cv=KFold(2), n_jobs=n_jobs))
-    assert "up to 2 fits of PrivateSearchCV" in message
-    assert "together up to epsilon 4 " in message
+    assert "many fits of PrivateSearchCV" in message
 
 
 @pytest.mark.parametrize(
@@ -123,11 +119,9 @@ def test_a_cross_validation_tells_once_what_its_fits_cost_together(rows, tmp_pat
         lambda X, y: learning_curve(model(), X, y, cv=2, train_sizes=[0.5, 1.0]),
     ],
 )
-def test_no_sum_is_named_where_public_parameters_do_not_tell_it(rows, ask):
-    """Nested searches, grids of budgets, folds that are given or counted on the rows: many fits, and they are made."""
-    message = one(lambda: ask(*rows))
-    assert "makes many fits of LogisticRegression" in message
-    assert "together" not in message
+def test_fits_are_told_of_however_they_are_asked_for(rows, ask):
+    """Nested searches, grids of budgets, folds that are given or counted on the rows."""
+    assert "makes many fits of LogisticRegression" in one(lambda: ask(*rows))
 
 
 @pytest.mark.parametrize(
@@ -212,4 +206,4 @@ def test_warnings_are_seen_by_default(tmp_path):
     environment.pop("PYTHONWARNINGS", None)
     run = subprocess.run([sys.executable, script], check=True, capture_output=True, text=True, env=environment)
     assert run.stderr.count("BudgetWarning") == 1
-    assert "script.py:4: BudgetWarning: GridSearchCV makes up to 3 fits" in run.stderr
+    assert "script.py:4: BudgetWarning: GridSearchCV makes many fits" in run.stderr

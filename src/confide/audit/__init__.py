@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from confide.audit.replays import ReplayResult as ReplayResult
     from confide.audit.replays import Step as Step
     from confide.audit.replays import noisy as noisy
-    from confide.audit.replays import order as order
     from confide.audit.replays import replay as replay
-    from confide.audit.replays import turned_neighbours as turned_neighbours
     from confide.audit.worst_pairs import Pair as Pair
     from confide.audit.worst_pairs import worst_neighbours as worst_neighbours
     from confide.audit.worst_pairs import worst_pair as worst_pair

@@ -18,13 +18,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from confide.array_types import Array, as_array
-from confide.audit.attacks import AuditResult, attack
 from confide.audit.densities import Density, log_density, mechanisms, replaced, shape_norm, whitened
 from confide.audit.releases import arguments_of, contents, released_by, unfitted
-from confide.audit.worst_pairs import Pair
 from confide.errors import NotCertified, ParameterError, as_float, checked_count
 from confide.parameters import checked_choice
-from confide.privacy.budgets import Budget, budget_of_row, pure_epsilon
+from confide.privacy.budgets import budget_of_row, pure_epsilon
 from confide.privacy.gaussian import gradient_shift
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.mechanism import Noise
@@ -419,75 +417,3 @@ def replayed(release: Any, data: tuple[Any, ...], neighbour: tuple[Any, ...], ro
         tape.difference = f"the run on the neighbour has {len(tape.entries) - tape.position} steps fewer than the first run."
     is_same = tape.difference is None and contents(releases[0]) == contents(releases[1])
     return ReplayResult(tuple(tape.steps), tape.difference, is_same), releases[0], releases[1]
-
-
-# Attacks on the order of rows: a table is sorted by what it holds, so one row may move all others.
-#
-# The attacker knows how the table is sorted. If a position decides anything, such as which rows are held out, then
-# replacing one row changes far more than one row's part.
-
-
-def turned_neighbours(X: Any, y: Any) -> Pair:
-    """A table and a neighbour in reverse order: a table may be sorted downwards where one row says so.
-
-    Parameters
-    ----------
-    X : array (n, d), or frame
-    y : array (n,)
-
-    Returns
-    -------
-    Pair
-        The second data set has the first row changed to a copy of the last, and all rows in reverse order.
-
-    Raises
-    ------
-    ParameterError
-        If there are fewer than two rows.
-    """
-    targets, table = as_array(y), X if hasattr(X, "iloc") else as_array(X)
-    if targets.ndim != 1 or len(targets) < 2 or np.shape(table)[:1] != targets.shape:
-        raise ParameterError("an order needs at least two rows, and a target for each.")
-    places = np.arange(len(targets))
-    places[0] = places[-1]
-    places = places[::-1]
-    rows = table.iloc[places].reset_index(drop=True) if hasattr(X, "iloc") else table[places]
-    return Pair("the order of all rows, which one row decides", (X, y), (rows, targets[places]))
-
-
-def order(
-    release: Any, X: Any, y: Any, *, budget: Budget | float | None = None, n_releases: int = 500, confidence: float = 0.99
-) -> AuditResult:
-    """Attack the order of rows: release from a table, and from a neighbour in which all rows stand in reverse order.
-
-    Parameters
-    ----------
-    release : callable or estimator
-        As for `attack`.
-    X, y : (n, d) and (n,)
-        Made-up rows, sorted by what the attacker is to learn: for instance all rows of one class first.
-    budget : budget, float or None
-        What is claimed; None takes the estimator's own.
-    n_releases : int, default 500
-        Number of releases from either table, at least 40.
-    confidence : float in (0, 1), default 0.99
-        The lower bound is too high with at most probability 1 - confidence.
-
-    Returns
-    -------
-    AuditResult
-
-    Raises
-    ------
-    ParameterError
-        If an argument is outside its range.
-
-    Notes
-    -----
-    Guarantee: none; as for `attack`. Where no position decides anything, the two tables differ in one row alone.
-
-    Source: the threat model of this package, on tables that are sorted by a column.
-    """
-    pair = turned_neighbours(X, y)
-    name = f"{getattr(release, '__name__', type(release).__name__)}, {pair.name}"
-    return attack(release, pair.first, pair.second, budget=budget, n_releases=n_releases, confidence=confidence, name=name)

@@ -14,7 +14,6 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeAlias
 from weakref import WeakSet
@@ -23,8 +22,6 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearchCV, check_cv
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.ledger import Batch, Ledger
@@ -67,7 +64,6 @@ from confide.training.settings import ScoreLoss, Settings, SquaredError, penalis
 
 # Warnings of fits that spend privacy without the caller's notice: given once, before the first of these fits.
 
-_ONE_FIT_A_FOLD = ("cross_validate", "cross_val_score", "cross_val_predict")
 _already_warned: WeakSet[Any] = WeakSet()
 """Searches and estimators for which the warning was given."""
 
@@ -105,43 +101,15 @@ class TellsOfRepeatedFits:
         if warned in _already_warned:
             return
         _already_warned.add(warned)
-        n_fits = _number_of_fits(self, facts, name)
-        fits = "many fits" if n_fits is None else f"up to {n_fits:,} fits"
-        times = ", ".join(f"{name} {(n_fits or 0) * amount:.6g}" for name, amount in budget.amounts.items())
-        cost = "" if n_fits is None else f", together up to {times} where such costs add up"
         ledger = "charged to the ledger" if is_charged else "charged to no ledger"
         kind = type(facts["self"]).__name__ if "self" in facts else name
         warnings.warn(
-            f"{kind} makes {fits} of {asked}. Each is a release of its own under {budget}, {ledger}{cost}. The scores, and "
-            f"a choice made from them, are not private. confide.PrivateSearchCV chooses parameters under one budget.",
+            f"{kind} makes many fits of {asked}. Each is a release of its own under {budget}, {ledger}, and the costs add "
+            f"up. The scores, and a choice made from them, are not private. confide.PrivateSearchCV chooses parameters "
+            f"under one budget.",
             BudgetWarning,
             stacklevel=level,
         )
-
-
-def _number_of_fits(estimator: Any, facts: dict[str, Any], name: str) -> int | None:
-    """The largest number of fits of clones of the estimator; None if it does not follow from the parameters."""
-    cloned = facts["estimator"]
-    cloned = cloned.steps[-1][1] if isinstance(cloned, Pipeline) else cloned
-    search, cv = facts.get("self"), facts["cv"]
-    # Folds may be given as an iterator. Counting them would use it up.
-    if not (cv is None or isinstance(cv, Integral) or hasattr(cv, "get_n_splits")):
-        return None
-    if type(cloned) is not type(estimator) or not (search is None or type(search) in (GridSearchCV, RandomizedSearchCV)):
-        return None
-    try:
-        # The rows are not passed: the warning must not depend on them, so splitters that need them are not counted.
-        n_splits = int(check_cv(cv).get_n_splits())
-    except (TypeError, ValueError):
-        return None
-    if search is None:
-        return n_splits if name in _ONE_FIT_A_FOLD else None
-    grid = search.param_grid if isinstance(search, GridSearchCV) else search.param_distributions
-    varied = {key.split("__")[-1] for point in (grid if isinstance(grid, list) else [grid]) for key in point}
-    if "budget" in varied:
-        return None
-    n_candidates = len(ParameterGrid(grid)) if isinstance(search, GridSearchCV) else int(search.n_iter)
-    return n_splits * n_candidates + (search.refit is not False)
 
 
 # The parameter `prior`: what users may give for it, and the public weights that it stands for.
