@@ -23,8 +23,6 @@ def test_plan_speaks_json():
     beside = document.pop("beside")
     assert document.pop("verdict")["rows"] == "enough"
     assert document == LogisticRegression(1.0, alpha=0.1, mechanism="output", row_norm=2.0).plan(1000, 5).to_dict()
-    assert set(beside["mechanisms"]) == {"objective", "output", "output-laplace", "gradient"}
-    assert [budget["kind"] for budget in beside["equivalent_budgets"]] == ["pure", "approximate", "zcdp"]
     assert 0.0 < beside["utility"]["excess_objective"] <= beside["utility"]["excess_loss"]
 
 

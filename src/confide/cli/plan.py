@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from confide.training.plan import AnyPlan
 
 
-_ADVICE = "--details shows the plan: its noise, curves, and what other mechanisms and budgets would do."
+_ADVICE = "--details shows the plan: its noise, curves, and what other mechanisms would do."
 _CURVE_FACTORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 """The budgets of a curve, as multiples of the given one."""
 

@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING
 from confide.first_use import public_names
 
 if TYPE_CHECKING:
-    from confide.planning.advice import Compared as Compared
-    from confide.planning.advice import compare_mechanisms as compare_mechanisms
-    from confide.planning.advice import equivalent_budgets as equivalent_budgets
     from confide.planning.bounds import ExcessRiskBound as ExcessRiskBound
     from confide.planning.bounds import FeatureApproximation as FeatureApproximation
     from confide.planning.bounds import UtilityBound as UtilityBound

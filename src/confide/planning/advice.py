@@ -8,12 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
-
-from scipy.optimize import brentq
 
 from confide.budget_warnings import of_many_classes
 from confide.errors import ParameterError
@@ -23,170 +20,25 @@ from confide.inference.sampling_design import SamplingDesign
 from confide.planning.bounds import has_utility_bound, utility_bound
 from confide.planning.made_up_fits import (
     estimator_with,
-    estimator_with_chosen_features,
     estimator_with_chosen_schema,
-    estimator_without_shares,
 )
 from confide.planning.simulation import Forecast, design_of, is_by_fits, simulate
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, as_budget, share_of, with_amount
-from confide.privacy.gradient import GradientPlan, NoisyGradients
-from confide.privacy.mechanism import Mechanism, Plan
-from confide.training.auto_mechanism import MECHANISM_NAMES, MECHANISMS
-from confide.training.budget_shares import beside_weights
+from confide.privacy.budgets import ApproxDP, as_budget
+from confide.privacy.mechanism import Plan
+from confide.training.auto_mechanism import MECHANISM_NAMES
 
 if TYPE_CHECKING:
     from confide.estimators.linear_model import PrivateLinearModel
     from confide.planning.bounds import UtilityBound
 
 
-# Mechanisms and kinds of budget compared for one problem.
+# What stands beside a plan in `confide plan`: a bound on the cost of its noise, and other mechanisms.
 
-_BUDGET_TOLERANCE = 1e-5
-"""Relative error allowed in a budget with as much noise as another."""
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """The plan of one mechanism for one problem.
-
-    Attributes
-    ----------
-    mechanism : str
-    plan : Plan or None
-        None if the mechanism cannot be used.
-    refusal : str or None
-        Why it cannot be used.
-    """
-
-    mechanism: str
-    plan: Plan | None
-    refusal: str | None = None
-
-
-def compare_mechanisms(estimator: Any, n_rows: int | None, n_features: int | None = None) -> tuple[Compared, ...]:
-    """The plans of all mechanisms for one estimator, the one with the least expected distance first.
-
-    Parameters
-    ----------
-    estimator : a classifier or regressor with a loss of the score
-        If its alpha or loss is "auto", each mechanism chooses its own, as in a fit. Distances are then measured from
-        different minimisers, so a smaller one need not be better. To compare distances, give a number and a name.
-    n_rows, n_features : int or None
-        As in the estimator's `plan`.
-
-    Returns
-    -------
-    tuple of Compared
-
-    Raises
-    ------
-    ParameterError
-        If the estimator has no loss of the score, or a parameter is outside its range.
-    """
-    if hasattr(estimator, "chosen_schema"):
-        # Distances can be compared between the same columns alone.
-        estimator = estimator_with_chosen_schema(estimator, n_rows, n_features)
-        n_features = None
-    # Checked for "auto", because the estimator's own mechanism may be one that cannot be used.
-    estimator = estimator_with_chosen_features(estimator_with(estimator, mechanism="auto"), n_rows, n_features)
-    _plan_with_noise(estimator, n_rows, n_features)
-    rows = []
-    for name in MECHANISM_NAMES[1:]:
-        candidate = estimator_with(estimator, mechanism=name)
-        try:
-            rows.append(Compared(name, candidate.plan(n_rows, n_features)))
-        except ParameterError as refused:
-            rows.append(Compared(name, None, str(refused)))
-    return tuple(sorted(rows, key=lambda row: row.plan.expected_distance if row.plan else math.inf))
-
-
-def equivalent_budgets(
-    estimator: Any, n_rows: int | None, n_features: int | None = None, *, delta: float = 1e-6
-) -> tuple[Budget, ...]:
-    """Budgets of the three kinds at which one plan has as much noise as at the estimator's own budget.
-
-    The mechanism, the loss, the bounds, the alpha and the share for intervals stay those of the estimator's plan without a
-    centre of the rows. Noise is measured on the weights where the loss adds no curvature (`Plan.noise_norm`). To fit at one
-    of these budgets, give the estimator the alpha, the loss and the share of the plan, because it would choose others for
-    another budget.
-
-    These budgets do not protect equally: the same amount of noise gives another guarantee in each kind of budget.
-
-    Parameters
-    ----------
-    estimator : a classifier or regressor with a loss of the score
-    n_rows, n_features : int or None
-        As in the estimator's `plan`.
-    delta : float
-        Delta of the approximate budget.
-
-    Returns
-    -------
-    tuple
-        PureDP, ApproxDP with this delta, ZCDP. For its own kind, the estimator's budget itself. For noisy gradients there is
-        no PureDP.
-
-    Raises
-    ------
-    ParameterError
-        If the estimator has no loss of the score, or a parameter is outside its range.
-    """
-    # Pure budgets have no centre of the rows, so budgets are compared without one.
-    given = _plan_with_noise(estimator_without_shares(estimator), n_rows, n_features)
-    intervals, alone = given.intervals, replace(given.problem, beside_mu=0.0)
-
-    mechanism: Mechanism = NoisyGradients.as_in(given) if isinstance(given, GradientPlan) else MECHANISMS[given.mechanism]
-
-    def as_noisy(kind: Budget) -> Budget:
-        """The budget of this kind that has as much noise."""
-        excess = partial(excess_noise, kind)
-        # Searched from large budgets down, because small ones may not be certified at this ridge.
-        ends = [math.log(10.0) * power for power in range(6, -7, -1)]
-        if excess(ends[0]) <= 0.0:
-            for high, low in pairwise(ends):
-                if excess(low) >= 0.0:
-                    return with_amount(kind, math.exp(brentq(excess, low, high, xtol=_BUDGET_TOLERANCE)))
-        raise ParameterError("no budget of another kind, between 1e-6 and 1e6, has so much noise.")
-
-    def excess_noise(kind: Budget, log_size: float) -> float:
-        budget, problem = with_amount(kind, math.exp(log_size)), alone
-        if intervals is not None and budget.is_approximate and intervals.is_joint:
-            problem = replace(alone, beside_mu=beside_weights(budget, problem.rows_per_person, intervals.share)[0])
-        elif intervals is not None:
-            budget = share_of(budget, 1.0 - intervals.share)
-        plan = mechanism.plan(problem, budget)
-        # Multiplied by the ridge, because a ridge that the proof raised makes the noise on the weights smaller.
-        return math.log(plan.noise_norm * plan.l2) - math.log(given.noise_norm * given.l2)
-
-    own, gaussian = given.event.budget, (ApproxDP(1.0, delta), ZCDP(1.0))
-    # Noisy gradients add Gaussian noise, which no pure budget allows.
-    kinds = gaussian if isinstance(given, GradientPlan) else (PureDP(1.0), *gaussian)
-    return tuple(own if own.kind == kind.kind else as_noisy(kind) for kind in kinds)
-
-
-def _plan_with_noise(estimator: Any, n_rows: int | None, n_features: int | None) -> Plan:
-    """The estimator's plan. Raises ParameterError if it has no noise, or noise in sums of squares."""
-    plan = estimator.plan(n_rows, n_features)
-    if not isinstance(plan, Plan) or plan.lattice is None:
-        raise ParameterError(
-            "mechanisms and budgets can be compared for private models with a loss of the score: classifiers, "
-            "HuberRegressor and PoissonRegressor; not for noisy sums of Ridge, and not for an infinite budget."
-        )
-    return plan
-
-
-# What stands beside a plan in `confide plan`: a bound on the cost of its noise, other mechanisms, and other budgets.
-
-_HOW_TO_COMPARE = (
-    "Compare plans by their noise in rows, as a share of all rows: the smaller the better. Compare distances at the same "
-    "alpha only: the automatic alpha falls as rows are added, and weights grow."
-)
+_HOW_TO_COMPARE = "Compare plans by their noise in rows, as a share of all rows: the smaller the better."
 _NO_BOUND = (
     "No bound on what the noise can cost is proven for noisy gradients or for centred rows. A forecast needs a guess of the "
     "error without privacy."
 )
-_OTHER_WEIGHTS = "another loss, bound, alpha or ridge of a column: distances from other weights cannot be compared"
-
 
 _DELTA = 1e-6
 _LEAST_GAIN, _LEAST_PART = 0.04, 0.25
@@ -210,21 +62,15 @@ def with_delta(estimator: Any, forecast: Forecast, simulated: Callable[..., Fore
 
 @dataclass(frozen=True)
 class Alternatives:
-    """A bound on the cost of a plan's noise, and what other mechanisms and kinds of budget would do instead.
+    """A bound on the cost of a plan's noise, and what other mechanisms would do instead.
 
     Attributes
     ----------
-    decided : the plan
-    bound : what its noise can cost at most; None where none is proven
-    mechanisms : plans of all mechanisms at the alpha of the plan
-    budgets : budgets of other kinds at which the plan has as much noise; empty if there are none
+    bound : what the noise of the plan can cost at most; None where none is proven
     errors : test error forecast for each other mechanism, with the alpha and the loss that it would choose
     """
 
-    decided: Plan
     bound: UtilityBound | None
-    mechanisms: tuple[Compared, ...]
-    budgets: tuple[Budget, ...]
     errors: dict[str, float]
 
     @classmethod
@@ -241,34 +87,16 @@ class Alternatives:
         guesses : `error` and `positive_rate` for `simulate`; None for no forecasts
         """
         bound = utility_bound(decided) if has_utility_bound(decided) else None
-        mechanisms = compare_mechanisms(estimator_with(model, alpha=decided.alpha), rows, features)
         errors = {}
         if guesses is not None:
-            for name in (other.mechanism for other in mechanisms if other.mechanism != decided.mechanism):
+            for name in (other for other in MECHANISM_NAMES[1:] if other != decided.mechanism):
                 with suppress(ParameterError):
                     errors[name] = simulate(estimator_with(model, mechanism=name), rows, features, **guesses).error
-        budgets: tuple[Budget, ...] = ()
-        with suppress(ParameterError):
-            # Without a centre, "auto" might take another mechanism than the plan did.
-            budgets = equivalent_budgets(estimator_with(model, mechanism=decided.mechanism), rows, features)
-        return cls(decided, bound, mechanisms, budgets, errors)
+        return cls(bound, errors)
 
     def sentences(self) -> list[str]:
         """For people, each a paragraph or an item of a list."""
         said = [_HOW_TO_COMPARE, _NO_BOUND if self.bound is None else str(self.bound)]
-        distances = self._distances()
-        if len(distances) > 1:
-            said.append(
-                "Distance from the same non-private weights at the alpha of the plan: upper bounds, which do not count that "
-                "the loss damps noise in the objective."
-            )
-            said += [f"- {name} {distance:.4g}" for name, distance in distances.items()]
-        if len(self.budgets) > 1:
-            said.append("Budgets with as much noise, if alpha, loss and mechanism stay. They do not protect equally:")
-            said += [
-                f"- {type(budget)(*(float(f'{amount:.4g}') for amount in budget.amounts.values()))}"
-                for budget in self.budgets
-            ]
         if self.errors:
             said.append("Forecast accuracy of other mechanisms, each at the alpha that it would choose:")
             said += [f"- {name} {1.0 - error:.4f}" for name, error in self.errors.items()]
@@ -276,26 +104,8 @@ class Alternatives:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
-        distances = self._distances()
-        mechanisms = {m.mechanism: distances.get(m.mechanism, m.refusal or _OTHER_WEIGHTS) for m in self.mechanisms}
-        budgets = [budget.to_dict() for budget in self.budgets]
         utility = None if self.bound is None else asdict(self.bound)
-        document = {"utility": utility, "mechanisms": mechanisms, "equivalent_budgets": budgets}
-        return document | ({"mechanism_errors": self.errors} if self.errors else {})
-
-    def _distances(self) -> dict[str, float]:
-        """Expected distances of the mechanisms whose non-private weights are those of the plan."""
-
-        def minimised(plan: Plan) -> tuple[Any, ...]:
-            # Loss, bound, alpha and the factors of ridges of single weights determine the non-private weights.
-            return plan.problem.loss, plan.problem.row_bound, float(f"{plan.alpha:.9g}"), plan.problem.penalty.factors
-
-        return {
-            other.mechanism: other.plan.expected_distance
-            for other in self.mechanisms
-            # After a fixed number of steps, noisy gradients need not be near the non-private weights.
-            if other.plan is not None and other.plan.minimises and minimised(other.plan) == minimised(self.decided)
-        }
+        return {"utility": utility} | ({"mechanism_errors": self.errors} if self.errors else {})
 
 
 _ENOUGH, _FEW = 0.025, 0.2

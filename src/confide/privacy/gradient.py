@@ -176,11 +176,6 @@ class NoisyGradients:
 
     decide: Callable[[Problem, float], tuple[Problem, Descent]]
 
-    @classmethod
-    def as_in(cls, plan: GradientPlan) -> Self:
-        """The mechanism that takes the steps of a plan, for other budgets."""
-        return cls(lambda problem, _: (problem, plan.descent))
-
     def plan(self, problem: Problem, budget: Budget) -> Plan:
         """The plan with the least noise at which all sums together cost the budget."""
         if not budget.is_private or budget.is_pure:
