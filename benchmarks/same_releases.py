@@ -711,10 +711,6 @@ def planned() -> Fit:
         of_kernel = planning.optimal_privacy_of_kernel(10_000, 2, 0.01, accuracy=0.5)
         numbers = {
             "forecasts": [[each.error, each.low, each.high, each.constant_error] for each in forecasts],
-            "plans": [
-                without_sentences(each.plan.to_dict()) for each in planning.compare_mechanisms(model, 5_000, 8) if each.plan
-            ],
-            "equivalent": [budget.to_dict() for budget in planning.equivalent_budgets(model, 5_000, 8)],
             "enough": [enough.n_rows, enough.plan.alpha],
             "optimal": [bounds.lower, bounds.upper, of_kernel.lower, of_kernel.upper],
             "features": planning.features_for_kernel(2, accuracy=0.5, failure=0.05, alpha=0.01),

@@ -180,10 +180,7 @@ CALLS = {
         lambda **a: confide.PrivacyAccuracyDisplay.from_estimator(**{"error": 0.2, "n_rows": 0} | a),
         {"estimator": ONE, "budgets": []},
     ),
-    **{
-        name: (getattr(planning, name), {"estimator": ONE, "n_rows": 100, "n_features": 2})
-        for name in ("compare_mechanisms", "equivalent_budgets", "least_excess_risk")
-    },
+    "least_excess_risk": (planning.least_excess_risk, {"estimator": ONE, "n_rows": 100, "n_features": 2}),
     "sample_size": (planning.sample_size, {"estimator": ONE, "n_features": 2, "excess": 0.1, "by": "utility_bound"}),
     "second_moment": (planning.second_moment, {"kernel": "rbf", "n_inputs": 2, "length_scale": 1.0}),
     "laplace_scale": (planning.laplace_scale_for_kernel, {"accuracy": 0.1, "failure": 0.1, "n_pairs": 2}),
@@ -204,7 +201,6 @@ CALLS = {
         lambda **a: audit.replay(**{"release": ONE} | a, neighbour=(NUMBERS, LABELS)),
         {"release": ONE, "rows_changed": 1},
     ),
-    "turned_neighbours": (audit.turned_neighbours, {"X": NUMBERS, "y": LABELS}),
     "worst_neighbours": (
         lambda **a: audit.worst_neighbours(**{"estimator": ONE, "n_rows": 0} | a),
         {"estimator": None, "n_rows": None},
