@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import combinations_with_replacement, pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -185,6 +187,24 @@ def test_a_charge_for_a_cohort_costs_its_persons_alone(new_ledger):
     shown = str(list(ledger.blocks()))
     assert "nobody is in two" in shown
     assert "2027-01" in shown
+
+
+def test_a_cohort_is_charged_as_one_however_its_label_is_written(new_ledger):
+    """Its persons would pay the limit once for each spelling, and for each cohort that Python takes for the same value."""
+    ledger = new_ledger(limit=1.0, neighbours=RELATION, cohorts="month")
+    ledger.charge(0.75, cohort="01")
+    for cohort in ("1", " 1", "1.0", "+1", 1, 1.0):
+        with pytest.raises(BudgetExceeded):
+            ledger.charge(0.75, cohort=cohort)
+        with pytest.raises(BudgetExceeded):
+            ledger.check([0.75], cohort=cohort)
+    ledger.charge(0.75, cohort=True)
+    for cohort in ("", " ", math.nan, ["1"]):
+        with pytest.raises(ParameterError, match="cohort must be text that is not blank"):
+            ledger.charge(0.1, cohort=cohort)
+    assert ledger.entries()["cohort"].tolist() == ["1", "true"]
+    assert not ledger._take(SimpleNamespace(number=3, text=replace(charge_of(PureDP(0.1), "01"), number=3).text))
+    assert schema_of(("month", 1)) == schema_of(("month", " 01")) != schema_of(("month", True))
 
 
 def test_a_rényi_ledger_counts_each_cohort_by_its_own_branch(new_ledger):

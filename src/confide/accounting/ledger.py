@@ -41,6 +41,8 @@ from confide.accounting.records import (
 )
 from confide.blocks import Shown
 from confide.errors import LedgerError, ParameterError, checked_flag, checked_list, is_text
+from confide.features.canonical_labels import canonical_label
+from confide.features.checks import plain_label
 from confide.parameters import checked_choice
 from confide.privacy.budgets import ApproxDP, Budget, Neighbours, as_budget, with_amount
 from confide.privacy.events import Event, checked_rows
@@ -470,6 +472,8 @@ class Ledger(Shared, Shown):
                 "this ledger counts every charge for everybody. For charges that concern one cohort alone, make a ledger "
                 "with cohorts, named by the column that says who is in which. Nothing was used or charged."
             )
+        # "01" and "1" are one cohort.
+        cohort = cohort if cohort is None else str(canonical_label(plain_label("cohort", cohort)))
         if filters.least_rows(events) < self.max_rows_per_person:
             raise LedgerError(
                 f"this ledger is for max_rows_per_person={self.max_rows_per_person}; fit with it or more. Such a person "
@@ -557,7 +561,8 @@ class Ledger(Shared, Shown):
         entry, number = Entry.from_text(record.text), len(self._entries) + 1
         if (entry.text, entry.number) != (record.text, number) or self._accounting not in ("auto", entry.accounting):
             return False
-        if filters.least_rows(entry.events) < self.max_rows_per_person or (entry.cohort and self.cohorts is None):
+        is_known = entry.cohort is None or (self.cohorts is not None and canonical_label(entry.cohort) == entry.cohort)
+        if filters.least_rows(entry.events) < self.max_rows_per_person or not is_known:
             return False
         self._totals = filters.with_charge(filters.filter_for(self.limit, entry.accounting), self._totals, entry)
         self._entries.append(entry)

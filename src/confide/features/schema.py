@@ -498,13 +498,14 @@ def _written(described: object) -> dict[str, object]:
 _COHORT = ("column", "value")
 
 
-def _cohort(described: Any) -> tuple[str, Label]:
-    """The column of cohorts, and the one whose rows are used, checked."""
+def _cohort(described: Any) -> tuple[str, str]:
+    """The column of cohorts, and the canonical form of the one whose rows are used, checked."""
     named = dict(zip(_COHORT, described, strict=False)) if is_list(described) else described
     if not is_mapping(named) or set(named) != set(_COHORT):
         raise SchemaError('cohort must be a table such as { column = "admitted", value = "2026-12" }.')
     column_title(named["column"], "the cohort's column")
-    return named["column"], plain_label("cohort: value", named["value"])
+    # As they are, 1 and True would be equal, and are two cohorts.
+    return named["column"], str(canonical_label(plain_label("cohort: value", named["value"])))
 
 
 _TARGET = (
@@ -534,7 +535,8 @@ class Schema:
     weight : a mapping with the keys column, high and mean, or a `RowWeight`: the column that says how much each row counts
         in a fit, its cap, and its mean if that is public; optional
     cohort : a mapping with the keys column and value: only rows with this value in this column are used, and nobody has rows
-        with two values there; it is not a feature, and goes with no `person`; optional. Kept as a pair
+        with two values there; it is not a feature, and goes with no `person`; optional. Kept as a pair, of which the value
+        is in the form by which labels are compared
     table : a mapping with the keys decimal, thousands, encoding, separator, header and sheet: how a table of text is
         written, or which sheet of a workbook it is; optional. It is not compared
 
@@ -557,7 +559,7 @@ class Schema:
     interact: tuple[Interaction, ...]
     random_features: RandomFeatures | None
     weight: RowWeight | None
-    cohort: tuple[str, Label] | None
+    cohort: tuple[str, str] | None
     table: Mapping[str, object] = field(compare=False)
     beside: tuple[RowWeight | Exposure, ...] = field(init=False, compare=False)
     """The weight and the exposure, if it names them: columns of numbers beside those of the model and the target."""

@@ -214,7 +214,7 @@ def rows_that_count(schema: Schema, rows_per_person: RowsPerPerson, *columns: An
     if schema.cohort is None:
         persons = read_identities(what, *columns)
         return rows_per_person.drawn(persons), persons.size
-    own = np.concatenate([labels_at(what, cells) == canonical_label(schema.cohort[1]) for cells in columns])
+    own = np.concatenate([labels_at(what, cells) == schema.cohort[1] for cells in columns])
     if not own.any():
         raise InputError(f"{what}: no row has the value of the schema's cohort; at least one row is needed.")
     return (None if own.all() else np.flatnonzero(own)), own.size

@@ -20,7 +20,6 @@ from confide.accounting.records import INTENT
 from confide.array_types import Indices
 from confide.budget_warnings import SEEDED, of_learned_steps, tell_of_repeats, warn
 from confide.errors import BudgetWarning, ConfideError, InputTypeError, LedgerError, NotCertified, ParameterError
-from confide.features.canonical_labels import canonical_label
 from confide.features.cells import positions_of
 from confide.features.schema import Schema
 from confide.features.table import RowsPerPerson
@@ -87,7 +86,7 @@ class Charge:
 def cohort_of(schema: Schema | None, ledger: Ledger) -> str | None:
     """The cohort that a release from rows of this schema concerns alone, by its name in this ledger; None for all rows."""
     column, value = (None, None) if schema is None or schema.cohort is None else schema.cohort
-    return canonical_label(value) if column is not None and column == ledger.cohorts else None
+    return value if column is not None and column == ledger.cohorts else None
 
 
 def deciding_fit(settings: Settings, rows: CheckedRows) -> tuple[object, ...] | str:
