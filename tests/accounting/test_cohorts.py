@@ -356,6 +356,20 @@ def test_releases_are_charged_to_the_cohort_whose_rows_they_read():
     assert ledger.spent() == PureDP(6.0)
 
 
+def test_labels_are_not_learned_from_other_cohorts(tmp_path):
+    """One that a person of another cohort has would show in the model, which that cohort does not pay for."""
+    frame, labels = frame_of(400)
+    ledger = Ledger(limit=1.0, neighbours=RELATION, cohorts="month")
+    schema = confide.Schema({"age": {"low": 18, "high": 90}}, cohort=("month", "dec"))
+    model = confide.LogisticRegression(1.0, schema=schema, ledger=ledger, **WHOM)
+    with pytest.raises(ParameterError, match="taken from rows of other cohorts"):
+        model.fit(frame, np.where(frame["month"] == "nov", "rare", labels))
+    assert ledger.entries().empty
+    model.set_params(classes=["no", "yes"]).fit(frame, labels).save(tmp_path / "model.json")
+    loaded = confide.load(tmp_path / "model.json")
+    assert confide.evaluate(loaded, frame, labels, budget=9.0, neighbours=RELATION).n_rows is None
+
+
 def test_models_of_two_cohorts_are_not_compared_and_forms_that_prove_nothing_are_refused():
     """A comparison would read the rows of both and charge one."""
     frame, labels = frame_of(400)

@@ -39,6 +39,10 @@ NEEDS_EXPOSURE = (
     "the exposure of each row is needed where a model of counts declares its bounds, by exposure_range=(low, high) or in "
     "the target of the schema, exposure = { column = ..., low = ..., high = ... }; elsewhere leave it out."
 )
+_COHORT_WITHOUT_CLASSES = (
+    "labels that are not declared would be taken from rows of other cohorts too, which are not charged. Declare them, as "
+    "classes or as the target of the schema."
+)
 _LABELS_AT_ONCE = 2**20
 """Labels are sorted in pieces of this many, because sorting copies a piece and memory is limited."""
 
@@ -92,7 +96,10 @@ class Classes:
     @classmethod
     def declared(cls, classes: Any, schema: Schema | None) -> Classes:
         """The classes of the parameter `classes`, or of a schema's target."""
-        return cls(declared_domain(classes, schema), schema is not None and schema.target is not None)
+        domain = declared_domain(classes, schema)
+        if domain is None and schema is not None and schema.cohort is not None:
+            raise ParameterError(_COHORT_WITHOUT_CLASSES)
+        return cls(domain, schema is not None and schema.target is not None)
 
     def read(self, y: Any, n_rows: int | None) -> ReadTargets:
         """Check the targets of rows in memory. Where the number of rows is None, the caller compares it."""
