@@ -6,6 +6,7 @@ Run: CONFIDE_DATA_DIR=... python -m benchmarks.description [--draws 5]
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -62,7 +63,7 @@ def most_within(counts: np.ndarray, epsilon: float, error: float = 0.02) -> floa
     return float(np.mean(1.0 / (1.0 + 2.0 * np.exp(-(2.0 * allowed + 1.0) * epsilon))))
 
 
-def errors(found: list[confide.Description], true: confide.Description, rows: pd.DataFrame) -> str:
+def errors(found: list[Any], true: Any, rows: pd.DataFrame) -> str:
     """How far counts, means and medians are from those of the rows."""
     off, exact = [], []
     for one in found:

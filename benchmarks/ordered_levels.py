@@ -61,7 +61,7 @@ def main() -> None:
     for name, (frame, columns, target, with_order) in tables().items():
         shuffled = frame.sample(frac=1.0, random_state=0)
         test, rest, y = shuffled[:N_TEST], shuffled[N_TEST:], target["column"]
-        kinds = [confide.Ridge, confide.AdditiveRegressor]
+        kinds: list[Any] = [confide.Ridge, confide.AdditiveRegressor]
         if "low" not in target:
             kinds = [confide.LogisticRegression, confide.AdditiveClassifier]
         for n_rows, epsilon, kind, ordered in itertools.product(given.rows, given.epsilons, kinds, (False, True)):

@@ -32,8 +32,6 @@ LABELLED = (0.001, 0.01, 0.1)
 CURVE_EPSILON = 0.1
 SMALL_EPSILON = 0.005
 METHODS = ("non-private", "output", "objective")
-REPORTED = {"separable": (0.0, 0.2962, 0.1426), "unseparable": (0.0530, 0.3257, 0.1903)}
-"""Values for METHODS, as recalled; the epsilon is not known."""
 INDEPENDENT = {
     "separable": {
         0.01: (0.3754, 0.2365), 0.015: (0.3203, 0.1790), 0.02: (0.2958, 0.1358), 0.03: (0.2195, 0.0816),
@@ -172,7 +170,7 @@ def draw_methods(axis: Any, lines: list[Cell], by: str) -> None:
 
 
 def draw_budgets(axis: Any, lines: list[Cell]) -> None:
-    """Errors by epsilon, with the independent program and the recalled numbers."""
+    """Errors by epsilon, with the independent program."""
     import drawing
 
     draw_methods(axis, lines, "epsilon")
@@ -180,9 +178,7 @@ def draw_budgets(axis: Any, lines: list[Cell]) -> None:
     for place, name in enumerate(METHODS[1:]):
         colour = drawing.STYLES[name]["color"]
         check = [INDEPENDENT[kind].get(epsilon, (None, None))[place] for epsilon in x]
-        drawing.line(axis, f"{name}, independent", x, check, "recalled", color=colour)
-        reported = [REPORTED[kind][1 + place]] * len(x)
-        drawing.line(axis, f"{name}, recalled", x, reported, color=colour, linewidth=0.8, linestyle=":")
+        drawing.line(axis, f"{name}, independent", x, check, "independent", color=colour)
     axis.set(title=kind, xlabel="epsilon", xscale="log")
     drawing.plain_ticks(axis, "x", LABELLED)
 

@@ -4,7 +4,7 @@ Adult (45,222 complete rows) and KDD Cup 99 (70,000 random rows, each type of co
 column a level, columns divided by their largest value and rows shortened to norm 1, logistic regression and the Huber
 support vector machine (h = .5). Four parts:
 
-- "variant": test error without privacy on other samples, tasks and encodings of KDD Cup 99, to find the ones of the paper;
+- "variant": test error without privacy on other samples, tasks and encodings of KDD Cup 99;
 - "lambda": test error by lambda at epsilon .1, 10 folds with 10 draws of noise on Adult, 5 with 10 on KDD Cup 99;
 - "epsilon": test error by epsilon at the lambda that is best at epsilon .1, chosen with the test error as in the paper; 5
   draws in each of 3 folds, below epsilon .01 40 draws;
@@ -54,29 +54,6 @@ VARIANTS_SHOWN = {
 SHORT = {"adult": "adult", "kddcup99": "kdd"}
 CURVE_GRID = (-4, -3.5, -3, -2.5, -2)
 CURVE_ROWS, CURVE_EPSILONS, HELD_OUT = (10_000, 30_000, 60_000, 80_000), (0.01, 0.05), 25_000
-RECALLED = {
-    ("adult", "logistic"): {
-        "non-private": (0.1540, 0.1533, 0.1654, 0.1694, 0.1758, 0.1895, 0.2322, 0.2478),
-        "output": (0.5318, 0.5318, 0.5175, 0.4928, 0.4310, 0.3163, 0.2395, 0.2456),
-        "objective": (0.8248, 0.8248, 0.8248, 0.2694, 0.2369, 0.2161, 0.2305, 0.2475),
-    },
-    ("adult", "svm"): {
-        "non-private": (0.1527, 0.1521, 0.1632, 0.1669, 0.1719, 0.1793, 0.2454, 0.2478),
-        "output": (0.5318, 0.5318, 0.5211, 0.5011, 0.4464, 0.3352, 0.2376, 0.2476),
-        "objective": (0.2585, 0.2585, 0.2585, 0.2582, 0.2559, 0.2046, 0.2319, 0.2478),
-    },
-    ("kddcup99", "logistic"): {
-        "non-private": (0.0016, 0.0016, 0.0021, 0.0038, 0.0037, 0.0037, 0.0325, 0.0594),
-        "output": (0.5245, 0.5245, 0.5093, 0.3518, 0.1114, 0.0359, 0.0304, 0.0678),
-        "objective": (0.2084, 0.2084, 0.2084, 0.0196, 0.0118, 0.0113, 0.0285, 0.0591),
-    },
-    ("kddcup99", "svm"): {
-        "non-private": (0.0013, 0.0013, 0.0013, 0.0029, 0.0051, 0.0056, 0.0061, 0.0163),
-        "output": (0.5245, 0.5245, 0.5229, 0.4611, 0.3353, 0.0590, 0.0092, 0.0179),
-        "objective": (0.0191, 0.0191, 0.0191, 0.1827, 0.0123, 0.0066, 0.0064, 0.0157),
-    },
-}
-"""The paper's tables as recalled, not checked against a copy of it."""
 
 
 def model_of(loss: str, budget: float, alpha: float, mechanism: str = "auto") -> Any:
@@ -194,7 +171,7 @@ def variant_cells(quick: bool) -> Iterator[Cell]:
 
 
 def lambda_cells(quick: bool) -> Iterator[Cell]:
-    """The paper's tables."""
+    """Errors by lambda."""
     for data in LOG_LAMBDAS:
         folds, draws = (2, 2) if quick else (10, 10) if data == "adult" else (5, 10)
         for loss in ESTIMATORS:
@@ -265,17 +242,12 @@ def text_of(lines: list[Cell]) -> str:
 
 
 def tables_by_lambda(tables: list[Cell]) -> Iterator[str]:
-    """The paper's tables."""
+    """Errors by lambda."""
     for data, loss in dict.fromkeys((line["data"], line["loss"]) for line in tables):
         of_both = [line for line in tables if (line["data"], line["loss"]) == (data, loss)]
-        ours = [[f"{method}", *(shown(line[method]) for line in of_both)] for method in METHODS]
-        places = [LOG_LAMBDAS[data].index(line["log_lambda"]) for line in of_both]
-        theirs = [
-            [f"{method}, recalled", *(f"{RECALLED[data, loss][method][place]:.4f}" for place in places)]
-            for method in METHODS
-        ]
-        yield f"{data}, {loss}: test error at epsilon .1 by log10 lambda; below, the paper's numbers as recalled.\n"
-        yield aligned(["log10 lambda", *(f"{line['log_lambda']:g}" for line in of_both)], ours + theirs) + "\n"
+        rows = [[f"{method}", *(shown(line[method]) for line in of_both)] for method in METHODS]
+        yield f"{data}, {loss}: test error at epsilon .1 by log10 lambda.\n"
+        yield aligned(["log10 lambda", *(f"{line['log_lambda']:g}" for line in of_both)], rows) + "\n"
 
 
 def variants_of(lines: list[Cell]) -> str:
@@ -289,8 +261,6 @@ def variants_of(lines: list[Cell]) -> str:
         rows += [
             [f"{loss}: {line['data']}, {line['encoding']}", *(f"{error:.4f}" for error in line["errors"])] for line in of_it
         ]
-        known = dict(zip(LOG_LAMBDAS["kddcup99"], RECALLED["kddcup99", loss]["non-private"], strict=True))
-        rows.append([f"{loss}: recalled", *(f"{known[place]:.4f}" for place in lines[0]["log_lambdas"])])
     return (
         f"KDD Cup 99 without privacy on other samples, tasks and encodings: test error by log10 lambda, {lines[0]['folds']} "
         f"of 10 folds.\n\n{aligned(head, rows)}\n"
@@ -331,7 +301,7 @@ def table_of_curves(curves: list[Cell]) -> str:
 
 
 def draw(lines: list[Cell], path: Path) -> None:
-    """Errors by lambda with the paper's numbers as crosses, by epsilon, on other samples, and by number of rows."""
+    """Errors by lambda, by epsilon, on other samples, and by number of rows."""
     import drawing
 
     tables = [line for line in lines if line["part"] == "lambda"]
@@ -362,17 +332,12 @@ def draw(lines: list[Cell], path: Path) -> None:
 
 
 def draw_lambdas(axis: Any, lines: list[Cell]) -> None:
-    """One table, and the paper's numbers as recalled."""
-    import drawing
-
+    """One table."""
     data, loss = lines[0]["data"], lines[0]["loss"]
     x = [line["log_lambda"] for line in lines]
     for method in METHODS:
         repetitions = [line["folds"] * (1 if method == "non-private" else line["draws"]) for line in lines]
         bars(axis, method, x, [line[method] for line in lines], repetitions)
-        recalled = dict(zip(LOG_LAMBDAS[data], RECALLED[data, loss][method], strict=True))
-        colour = drawing.STYLES[method]["color"]
-        drawing.line(axis, f"{method}, recalled", x, [recalled[place] for place in x], "recalled", color=colour)
     axis.set(title=f"{SHORT[data]}, {loss}, epsilon .1", xlabel="log10 lambda")
 
 
@@ -389,7 +354,7 @@ def draw_epsilons(axis: Any, lines: list[Cell]) -> None:
 
 
 def draw_variants(axis: Any, lines: list[Cell]) -> None:
-    """Errors without privacy on three samples and tasks, and the paper's as recalled; nothing where there are none."""
+    """Errors without privacy on three samples and tasks; nothing where there are none."""
     import drawing
 
     if not lines:
@@ -401,10 +366,6 @@ def draw_variants(axis: Any, lines: list[Cell]) -> None:
                 lengths = [2.0 * (error * (1.0 - error) / n) ** 0.5 for error in line["errors"]]
                 x, look = line["log_lambdas"], {"color": colour, "marker": "os^"[place]}
                 drawing.line(axis, name, x, line["errors"], "", lengths, **look)
-    recalled = RECALLED["kddcup99", lines[0]["loss"]]["non-private"]
-    known = dict(zip(LOG_LAMBDAS["kddcup99"], recalled, strict=True))
-    x = lines[0]["log_lambdas"]
-    drawing.line(axis, "recalled", x, [known[place] for place in x], "recalled", color="#000000")
     axis.set(title=f"kdd, {lines[0]['loss']}, no privacy", xlabel="log10 lambda")
     axis.set_ylim(top=1.6 * axis.get_ylim()[1])
     axis.legend(fontsize=8, loc="upper left", handlelength=1.2)

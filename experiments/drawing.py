@@ -18,7 +18,7 @@ STYLES = {
     "objective": {"color": "#0072B2", "marker": "o"},
     "objective, Laplace": {"color": "#56B4E9", "marker": "^", "linestyle": "-."},
     "theorem": {"color": "#000000", "linestyle": ":", "marker": ""},
-    "recalled": {"linestyle": "none", "marker": "x", "markersize": 6},
+    "independent": {"linestyle": "none", "marker": "x", "markersize": 6},
 }
 
 

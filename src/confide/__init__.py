@@ -70,9 +70,9 @@ if TYPE_CHECKING:
     from confide.privacy.budgets import PureDP as PureDP
     from confide.report.families import family as family
     from confide.threads import progress as progress
-
-__all__, __getattr__, __dir__ = public_names(__name__, __file__)
-__all__ += ["__version__"]
+else:  # type checkers know the names above, and no others
+    __all__, __getattr__, __dir__ = public_names(__name__, __file__)
+    __all__ += ["__version__"]
 
 # A fitted model has a method for its report, and the room of reports lies above that of the estimators.
 DONE_ABOVE["write_report"] = "confide.report.writing"

@@ -260,3 +260,13 @@ def test_bounds_know_the_largest_of_several_ridges():
         expected = (pull**2 / (2.0 * plan.l2) + min(by_bend, by_slope)) / 200
         assert (by_bend < by_slope) == (radius < 50.0)
         assert utility_bound(replace(plan, radius=radius)).excess_objective == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_bound_on_noise_in_the_objective_has_the_quantile_of_its_length():
+    """A union bound over columns is several times as large."""
+    n, d, alpha, epsilon, failure = 100_000, 10, 0.01, 1.0, 0.05
+    exact = (2.0 / epsilon * stats.gamma.isf(failure, d)) ** 2 / (2.0 * alpha * n**2)
+    by_union = 2.0 * d**2 * math.log(d / failure) ** 2 / (alpha * n**2 * epsilon**2)
+    assert 4.0 * exact < by_union
+    plan = LogisticRegression(epsilon, alpha=alpha, mechanism="objective", centre=False, fit_intercept=False).plan(n, d)
+    assert exact < utility_bound(plan, failure=failure).excess_objective < 0.4 * by_union

@@ -127,7 +127,7 @@ def models_of(points: list[dict[str, list[Any]]], estimator: Callable[..., Any])
     points : what --grid states
     estimator : makes the model of a `kind`, or else that of --model
     """
-    from sklearn.pipeline import Pipeline
+    from confide.estimators.search import Pipeline
 
     ((kinds, values),) = [(point.pop("kind", None), point) for point in points]
     if kinds is None:

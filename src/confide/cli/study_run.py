@@ -33,7 +33,6 @@ from confide.studies.study import LEDGER_OF_ITS_OWN, Study, facts_of_evaluation,
 
 if TYPE_CHECKING:
     from confide.estimators.linear_model import PrivateLinearModel
-    from confide.inference.rates import Evaluation
     from confide.privacy.budgets import Budget
     from confide.privacy.events import Event
     from confide.training.plan import AnyPlan
@@ -303,7 +302,7 @@ class StudyRun:
             self.prepared.release(self.plan, lambda sha256: self._note(self.state.with_result("fit", sha256=sha256)))
         return self.prepared.model
 
-    def evaluated(self, model: PrivateLinearModel) -> Evaluation | None:
+    def evaluated(self, model: PrivateLinearModel) -> Any:
         """The rates on the rows kept aside, if they are to be released now."""
         from confide.estimators.evaluation import evaluate
         from confide.intake.rows import open_rows
@@ -319,7 +318,7 @@ class StudyRun:
             charges.ledger.dated_like = self.prepared.charges.time
         self._note(replace(self.state, evaluation=step.begun))
         with charges.reported_on_failure("evaluation"):
-            result: Evaluation = evaluate(
+            result = evaluate(
                 model, rows, budget=_budget(study.evaluation), ledger=charges.ledger, neighbours=study.budget.neighbours,
                 max_rows_per_person=study.budget.max_rows_per_person, allow_hidden=bool(study.evaluation.allow_hidden),
             )  # fmt: skip

@@ -6,14 +6,14 @@ from dataclasses import field
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.isotonic import isotonic_regression
 
 from confide.array_types import Array
+from confide.blocks import Shown
 from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.linear_model import checksum_of_model, released_model
-from confide.estimators.parameters import estimator
+from confide.estimators.parameters import BaseEstimator, ClassifierMixin, estimator
 from confide.inference.rates import Evaluation
 from confide.models.model import Link, ShownClass
 
@@ -22,7 +22,7 @@ _LEAST_CHANCE = 0.001
 
 
 @estimator
-class CalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class CalibratedClassifier(ClassifierMixin, BaseEstimator):
     """A released classifier of two classes with probabilities from the private counts of its evaluation.
 
     `confide.evaluate` releases how many rows of each class lie in each bin of the score. Isotonic regression of these counts
@@ -68,15 +68,15 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     """
 
     model: LinearClassifier = field(kw_only=False)
-    evaluation: Evaluation = field(kw_only=False)
+    evaluation: Shown = field(kw_only=False)
 
-    def _checked(self) -> tuple[LinearClassifier, ShownClass]:
+    def _checked(self) -> tuple[LinearClassifier, Evaluation, ShownClass]:
         model, counts = self.model, self.evaluation
         if not isinstance(counts, Evaluation) or not isinstance(model, LinearClassifier):
             raise ParameterError("give a classifier of two classes, and what confide.evaluate gave for it without groups.")
         if counts.model_checksums != (checksum_of_model(model),):
             raise ParameterError("the evaluation is that of another model: evaluate this one, on rows held out.")
-        return model, ShownClass.of(released_model(model))
+        return model, counts, ShownClass.of(released_model(model))
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -87,15 +87,14 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     @property
     def chances_(self) -> Array:
-        self._checked()
-        negative, positive = np.maximum(self.evaluation.counts, 0.0)
+        negative, positive = np.maximum(self._checked()[1].counts, 0.0)
         rows = negative + positive
         # Half a row of either class is added, so that a bin that noise emptied says nothing.
         chances = isotonic_regression((positive + 0.5) / (rows + 1.0), sample_weight=rows + 1e-9)
         return np.asarray(np.clip(chances, _LEAST_CHANCE, 1.0 - _LEAST_CHANCE))
 
     def _middles(self) -> Array:
-        n_bins = self.evaluation.n_bins
+        n_bins = self._checked()[1].n_bins
         return np.asarray((np.arange(n_bins) + 0.5) / n_bins)
 
     def predict_proba(self, X: Any) -> Array:
@@ -115,7 +114,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         ParameterError, InputError
             If the evaluation is that of another model, or the rows cannot be used. The message shows no value from them.
         """
-        model, shown = self._checked()
+        model, _, shown = self._checked()
         # The bins of an evaluation are those of probabilities, or of scores as if they were log-odds.
         link = model._link if model._link.has_probabilities else Link("logistic")
         binned = link.mean(shown.of_rows(model.decision_function(X)))
@@ -150,8 +149,9 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         -------
         str
         """
-        counts = f"Probabilities follow from counts of rows held out. {self.evaluation.guarantee_in_words()}"
-        return f"{self._checked()[0].guarantee_.statement()}\n{counts}"
+        model, counts, _ = self._checked()
+        held_out = f"Probabilities follow from counts of rows held out. {counts.guarantee_in_words()}"
+        return f"{model.guarantee_.statement()}\n{held_out}"
 
     def to_sql(self, table: str = "people", dialect: str = "postgresql") -> str:
         """Write the model as a query in SQL, with the calibrated probability as the column `calibrated`.
@@ -171,7 +171,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         ParameterError
             As in `to_sql` of the model, or if the evaluation is that of another model.
         """
-        model, _ = self._checked()
+        model, *_ = self._checked()
         lines = model.to_sql(table, dialect).rstrip().rstrip(";").split("\n")
         comments, query = [line for line in lines if line.startswith("--")], [x for x in lines if not x.startswith("--")]
         binned = "c.probability" if model._link.has_probabilities else "1e0 / (1e0 + EXP(-c.score))"

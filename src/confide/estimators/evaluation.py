@@ -341,7 +341,7 @@ def evaluate(
     max_rows_per_person: int = 1,
     allow_hidden: bool = False,
     random_state: int | None = None,
-) -> Any:
+) -> Evaluation | ClassEvaluation | NumberEvaluation | ModelComparison:
     """Estimate how good a fitted model is on private rows, or which of two models is better, with intervals.
 
     Everything comes from one release of noisy counts, and one charge: for two classes a histogram of scores, otherwise a few

@@ -9,14 +9,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from confide.array_types import Array
+from confide.array_types import Array, ClassLabels
 from confide.callers import labels_are_encoded
 from confide.errors import ParameterError, is_whole
 from confide.estimators.linear_model import PrivateLinearModel, released_model
-from confide.estimators.parameters import ClassParameters, SampleWeightParameter
+from confide.estimators.parameters import ClassifierMixin, ClassParameters, SampleWeightParameter
 from confide.features.cells import positions_of
 from confide.features.encoder import Encoder
 from confide.intake.arrays import weights_of
@@ -29,7 +28,7 @@ from confide.privacy.mechanism import Plan
 from confide.training.settings import ScoreLoss
 
 
-class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]  # scikit-learn ships no types
+class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, PrivateLinearModel):
     """A linear classifier, released under differential privacy. A subclass says which loss it minimises."""
 
     intercept_: Array
@@ -139,7 +138,7 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         """The scores (n,) of two classes at which `classes_[1]` has these probabilities, as if scores were log-odds."""
         return np.asarray(logit(probabilities))
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any) -> ClassLabels:
         """Predict the class of each row, (n,): the class that its score favours.
 
         Parameters
@@ -158,7 +157,8 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
             If the rows cannot be used. The message shows no value from them.
         """
         positions = favoured(self.decision_function(X))  # an unfitted model is refused here
-        return self.classes_[positions]
+        labels: ClassLabels = self.classes_[positions]
+        return labels
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Compute the accuracy on the given rows; labels are read as in `fit`.

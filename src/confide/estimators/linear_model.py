@@ -15,13 +15,13 @@ from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 from weakref import WeakSet
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.ledger import Batch, Ledger
@@ -33,7 +33,7 @@ from confide.erm.penalties import StronglyConvex
 from confide.erm.row_bounds import RowBound
 from confide.errors import BudgetWarning, ParameterError, checked_count
 from confide.estimators.coefficients import CoefficientIntervals, checked_interest
-from confide.estimators.parameters import ModelParameters
+from confide.estimators.parameters import BaseEstimator, ModelParameters
 from confide.estimators.pipelines import pipeline_of
 from confide.features.encoder import Encoder
 from confide.features.forms import PublicMap, QuadraticForm
@@ -201,7 +201,7 @@ _MOST_NAMED_COLUMNS = 10**6
 """Names of so many columns still take little time and memory."""
 
 
-class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParameters, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ships no types
+class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParameters, BaseEstimator, ABC):
     """A linear model, released under differential privacy. A subclass says what is minimised and what is predicted."""
 
     intercept_: Array | float
@@ -213,6 +213,15 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
     """The identity of the ledger to which the fit was charged."""
     _charge_number: int | None = None
     """The number of its charge there, where it is known."""
+
+    if TYPE_CHECKING:  # each kind of estimator has these
+        penalty: Any
+
+        def fit(self, *rows: Any, **more: Any) -> Self: ...
+        def plan(self, *rows: Any, **more: Any) -> Any: ...
+        def predict(self, *rows: Any, **more: Any) -> Array: ...
+        def decision_function(self, *rows: Any, **more: Any) -> Array: ...
+        def score(self, *rows: Any, **more: Any) -> float: ...
 
     _accepts_sparse = True
     _mechanisms = MECHANISM_NAMES
@@ -284,7 +293,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
                 "ledger=confide.Ledger(path); or ledger=None, if there is none."
             )
         given = {"sample_weight": sample_weight, "exposure": exposure}
-        return made.fit(X, y, **{name: one for name, one in given.items() if one is not None})  # type: ignore[no-any-return]
+        return made.fit(X, y, **{name: one for name, one in given.items() if one is not None})
 
     def _given_prior(self, encoder: Encoder | None = None) -> Prior | None:
         """The public weights that the parameter `prior` stands for. Declared effects need an encoder."""

@@ -6,7 +6,7 @@ import importlib
 import json
 import math
 import os
-from typing import Any
+from typing import Any, cast
 
 from confide.errors import FileError
 from confide.estimators.linear_classifier import LinearClassifier
@@ -93,7 +93,7 @@ def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:
         others["row_norm"] = released.scoring.row_bound if schema is None else None
     if is_classifier:
         others["classes"] = None if schema is not None and schema.target is not None else list(released.domain)
-    model: LinearClassifier | LinearRegressor = kind(**_read_parameters(written), **others)
+    model: Any = kind(**_read_parameters(written), **others)
     if is_classifier == (not released.domain):
         raise FileError(WRONG_KIND)
     fourier, encoder = released.fourier, released.encoder
@@ -106,7 +106,7 @@ def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:
         raise FileError(DO_NOT_FIT)
     model._hold(released)
     model._was_loaded = True  # its next private fit warns if it has no ledger
-    return model
+    return cast("LinearClassifier | LinearRegressor", model)
 
 
 def _read_parameters(written: dict[str, Any]) -> dict[str, Any]:

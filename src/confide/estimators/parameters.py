@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, wraps
 from pathlib import Path
-from typing import Any, TypeVar, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, cast, dataclass_transform
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +29,41 @@ from confide.intake.parameters import checked_ledger, schema_at
 from confide.known_words import closest
 from confide.parameters import PARAMETERS
 from confide.privacy.budgets import Budget, Neighbours
+
+if TYPE_CHECKING:
+
+    class BaseEstimator:
+        """What estimators have of scikit-learn, which ships no types. Beside an untyped base any keyword would pass."""
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **params: Any) -> Self: ...
+        def set_fit_request(self, **asked: Any) -> Self: ...
+        def set_score_request(self, **asked: Any) -> Self: ...
+        def __sklearn_clone__(self) -> Self: ...
+        def __sklearn_tags__(self) -> Any: ...
+        @property
+        def _repr_html_(self) -> Callable[[], str]: ...
+        def _repr_mimebundle_(self, **options: Any) -> dict[str, str]: ...
+
+    class ClassifierMixin:
+        """The same, of models."""
+
+        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float: ...
+
+    class TransformerMixin:
+        """The same, of steps before a model."""
+
+        def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any: ...
+        def set_output(self, *, transform: str | None = None) -> Self: ...
+
+    RegressorMixin: TypeAlias = ClassifierMixin
+    MetaEstimatorMixin: TypeAlias = ClassifierMixin
+else:
+    from sklearn.base import BaseEstimator as BaseEstimator
+    from sklearn.base import ClassifierMixin as ClassifierMixin
+    from sklearn.base import MetaEstimatorMixin as MetaEstimatorMixin
+    from sklearn.base import RegressorMixin as RegressorMixin
+    from sklearn.base import TransformerMixin as TransformerMixin
 
 # Parameters that an estimator does not have: the name of ours where scikit-learn or diffprivlib have another one.
 #

@@ -11,7 +11,6 @@ import math
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline
@@ -20,6 +19,7 @@ from sklearn.svm import LinearSVC
 
 from confide.array_types import Array
 from confide.erm.row_bounds import BallBound, RowBound
+from confide.estimators.parameters import BaseEstimator, TransformerMixin
 from confide.estimators.transformers import SchemaEncoder
 from confide.intake.arrays import numeric_blocks
 from confide.models.model import Link, ReleasedModel
@@ -29,7 +29,7 @@ from confide.models.model import Link, ReleasedModel
 # None of them learns from rows.
 
 
-class RowsWithinBound(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class RowsWithinBound(TransformerMixin, BaseEstimator):
     """Check rows of numbers, and clip each to a public bound.
 
     Parameters

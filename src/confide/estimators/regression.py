@@ -10,7 +10,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
 from confide.array_types import Array
@@ -23,6 +22,7 @@ from confide.estimators.parameters import (
     DesignParameters,
     IntervalsParameter,
     PenaltyParameter,
+    RegressorMixin,
     SampleWeightParameter,
     StraightLineParameters,
     TargetParameter,
@@ -44,7 +44,7 @@ from confide.training.plan import AnyPlan, make_plan
 from confide.training.settings import ScoreLoss, SquaredError
 
 
-class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):  # type: ignore[misc]  # scikit-learn ships no types
+class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):
     """A linear regressor, released under differential privacy. A subclass says what it minimises."""
 
     intercept_: float

@@ -14,9 +14,9 @@ from typing import Any, NoReturn, Self, TypeAlias
 import joblib
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline as Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -32,7 +32,7 @@ from confide.estimators.linear_model import (
     released_model,
 )
 from confide.estimators.logistic import LogisticRegression
-from confide.estimators.parameters import AdviceOnParameters, advice, estimator
+from confide.estimators.parameters import AdviceOnParameters, BaseEstimator, MetaEstimatorMixin, advice, estimator
 from confide.estimators.transformers import RandomFourierFeatures, SchemaEncoder
 from confide.expected_noise import noise_on_a_weight, wasted
 from confide.features.encoder import Encoder
@@ -174,7 +174,7 @@ def _of_choice(name: str) -> Any:
 
 
 @estimator
-class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixin, BaseEstimator):
     """Choose parameters from a public grid, and release the choice and the chosen model together under one budget.
 
     What the search learns about the other candidates stays private, so there is no ``cv_results_``. The whole search is one

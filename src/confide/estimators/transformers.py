@@ -6,14 +6,13 @@ from dataclasses import field
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from confide.array_types import Array
 from confide.erm.group_bounds import GroupBound
 from confide.erm.row_bounds import BallBound
 from confide.errors import ParameterError
-from confide.estimators.parameters import estimator
+from confide.estimators.parameters import BaseEstimator, TransformerMixin, estimator
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
 from confide.features.schema import Schema
@@ -22,7 +21,7 @@ from confide.intake.parameters import checked_schema
 
 
 @estimator
-class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class SchemaEncoder(TransformerMixin, BaseEstimator):
     """Encode a frame of raw columns by a schema.
 
     It learns nothing from data: `fit` only checks that the columns are there.
@@ -138,7 +137,7 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
 
 
 @estimator
-class RandomFourierFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class RandomFourierFeatures(TransformerMixin, BaseEstimator):
     """Map rows to rows of norm 1 whose inner products approximate a kernel. It learns only the number of columns.
 
     ``make_pipeline(RandomFourierFeatures(...), LogisticRegression())`` is private kernel logistic regression. The map

@@ -224,7 +224,7 @@ def _disagreement(ledger: Ledger, guarantee: Guarantee) -> str | None:
 def entries_as_json(ledger: Ledger) -> list[dict[str, Any]]:
     """The charges of a ledger as JSON values; what a charge does not have is None."""
     frame = ledger.entries()
-    rows: list[dict[str, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    rows: list[dict[Any, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
     return rows
 
 

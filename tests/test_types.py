@@ -1,0 +1,56 @@
+"""What type checkers tell users: right calls pass under `mypy --strict`, and each wrong one is found."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+CALLS = """
+import numpy as np
+
+import confide
+
+X, y = np.zeros((4, 2)), np.array([0, 1, 1, 0])
+model: confide.LogisticRegression = confide.LogisticRegression(budget=1.0, classes=[0, 1]).fit(X, y)
+ledger = confide.Ledger(limit=confide.ApproxDP(1.0, 1e-6))
+promise: confide.Guarantee = model.guarantee_
+accuracy: float = model.score(X, y)
+labels = model.predict(X)
+count: int = labels.shape[0]
+regression = confide.Ridge(budget=confide.PureDP(1.0), target_bound=1.0, ledger=ledger)
+prediction: float = float(regression.fit(X, y).predict(X)[0])
+found = confide.evaluate(model, X, y, budget=1.0)
+rows: int | None = found.n_rows
+again = confide.load("model.json")
+again.predict(X)
+curves = confide.AdditiveClassifier(1.0, bounds=[(0, 1), (0, 1)], knots=3)
+calibrated = confide.CalibratedClassifier(model, found)
+search = confide.PrivateSearchCV(model, {"alpha": [0.1, 1.0]}, budget=1.0)
+confide.audit.leaks(model, X, y)
+confide.LogisticRegression(budgett=1.0)  # wrong: call-arg
+confide.AdditiveClassifier(1.0, knotts=3)  # wrong: call-arg
+confide.nonexistent  # wrong: attr-defined
+confide.Ridge(1.0, target_bound="a")  # wrong: arg-type
+confide.Ledger(limits=1.0)  # wrong: call-arg
+model.guarantee_.statment()  # wrong: attr-defined
+confide.evaluate(model, X, y, budgett=1.0)  # wrong: call-arg
+confide.load()  # wrong: call-arg
+"""
+
+
+def test_right_calls_pass_and_wrong_calls_are_found(tmp_path):
+    """In a folder of its own, as a user runs it."""
+    pytest.importorskip("mypy", reason="mypy is not installed")
+    (tmp_path / "calls.py").write_text(CALLS, encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "--no-error-summary", "calls.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    told = {int(line): code for line, code in re.findall(r"(?m)^calls\.py:(\d+): error: .*\[([\w-]+)\]$", done.stdout)}
+    wrong = {
+        number: found[1]
+        for number, line in enumerate(CALLS.splitlines(), start=1)
+        if (found := re.search(r"# wrong: ([\w-]+)$", line))
+    }
+    assert told == wrong, done.stdout + done.stderr
