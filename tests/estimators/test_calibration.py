@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss
@@ -94,6 +96,24 @@ def test_the_query_gives_the_same_probabilities(adult, released):
     found = duckdb.sql(calibrated.to_sql("people", "duckdb")).df()
     np.testing.assert_allclose(found["calibrated"], calibrated.predict_proba(adult.X_test.head(500))[:, 1], atol=1e-9)
     assert calibrated.to_sql("people").startswith("--")
+
+
+def test_the_query_takes_no_exponential_that_overflows():
+    """PostgreSQL ends a query there. Scores of a margin have no least size."""
+    import pandas as pd
+
+    people, labels = pd.DataFrame({"x": np.linspace(0.0, 1.0, 400)}), np.repeat([0, 1], 200)
+    schema = confide.Schema({"x": {"low": 0, "high": 1}}, {"column": "y", "negative": 0, "positive": 1})
+    model = confide.LinearSVC(50.0, schema=schema).fit(people, labels)
+    model.coef_ = model.coef_ * 1e5
+    calibrated = confide.CalibratedClassifier(model, confide.evaluate(model, people, labels, budget=5.0))
+    database = pytest.importorskip("duckdb").connect()
+    database.create_function("exponential", math.exp, ["DOUBLE"], "DOUBLE")  # raises where it overflows
+    database.register("people", people)
+    query = calibrated.to_sql("people", "duckdb").replace("EXP(", "exponential(")
+    found = database.sql(query).df()["calibrated"]
+    assert model.decision_function(people).min() < -710.0
+    np.testing.assert_allclose(found, calibrated.predict_proba(people)[:, 1], atol=1e-9)
 
 
 def test_it_costs_nothing_and_states_both_releases(adult):

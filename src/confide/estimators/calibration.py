@@ -177,7 +177,9 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         binned = "c.probability" if model._link.has_probabilities else "1e0 / (1e0 + EXP(-c.score))"
         chances, middles = self.chances_, self._middles()
         slopes = np.append(np.diff(chances) * chances.size, 0.0)
-        cases = [f"WHEN {binned} < {middles[0]:.17e} THEN {chances[0]:.17e}"]
+        # Some databases refuse exponentials that overflow.
+        far = [] if model._link.has_probabilities else [f"WHEN c.score < -700e0 THEN {chances[0]:.17e}"]
+        cases = [*far, f"WHEN {binned} < {middles[0]:.17e} THEN {chances[0]:.17e}"]
         for start, stop, chance, slope in zip(middles, np.append(middles[1:], 2.0), chances, slopes, strict=True):
             cases.append(f"WHEN {binned} < {stop:.17e} THEN {chance:.17e} + {slope:.17e} * ({binned} - {start:.17e})")
         case = "\n".join(["CASE", *(f"  {case}" for case in cases), "END"])
