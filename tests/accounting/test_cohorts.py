@@ -231,6 +231,14 @@ def test_a_batch_is_for_everybody_and_admits_cohorts(new_ledger):
     batch.charge(ApproxDP(0.5, 5e-8), cohort="b")
 
 
+def test_a_batch_takes_the_delta_that_is_left_in_every_cohort(new_ledger):
+    """It is for everybody, so that of the cohort with the least counts."""
+    ledger = new_ledger(limit=ApproxDP(9.0, 1e-5), neighbours=RELATION, cohorts="month")
+    ledger.charge(ApproxDP(0.1, 8e-6), cohort="dec")
+    ledger.plan([confide.ZCDP(0.05)] * 3)
+    assert ledger.spent().delta == pytest.approx(1e-5)
+
+
 def test_sublimits_count_by_cohorts(new_ledger):
     """What the releases of one purpose cost a person, as the limit does."""
     ledger = new_ledger(limit=4.0)
@@ -330,10 +338,15 @@ def test_rows_of_other_cohorts_change_no_bit_of_a_release(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_what_is_left_out_does_not_count_as_rows():
-    """The bounds on the number of rows are for the cohort."""
+def test_what_is_left_out_does_not_count_as_rows(tmp_path):
+    """The bounds on the number of rows are for the cohort, in memory and in a file."""
     frame, labels = frame_of(1100)
     fitted(frame, labels)  # more than 1,000 rows in all
+    frame.assign(sick=labels).to_csv(tmp_path / "rows.csv", index=False)
+    rows = confide.open_rows(tmp_path / "rows.csv", schema_of())
+    model = confide.LogisticRegression(1.0, random_state=7, **WHOM).fit(rows)
+    with pytest.raises(ParameterError, match="other rows came"):
+        model.set_params(n_rows_bounds=(900, 2000)).fit(rows)
     with pytest.raises(InputError, match="no row has the value"):
         fitted(frame, labels, schema=schema_of(("month", "jan")))
 
