@@ -73,7 +73,10 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
     def _checked(self) -> tuple[LinearClassifier, Evaluation, ShownClass]:
         model, counts = self.model, self.evaluation
         if not isinstance(counts, Evaluation) or not isinstance(model, LinearClassifier):
-            raise ParameterError("give a classifier of two classes, and what confide.evaluate gave for it without groups.")
+            raise ParameterError(
+                "give a fitted classifier of two classes, and the Evaluation that confide.evaluate gave for it on rows held "
+                "out, as it was returned: not with groups, and neither a file nor a dict of it."
+            )
         if counts.model_checksums != (checksum_of_model(model),):
             raise ParameterError("the evaluation is that of another model: evaluate this one, on rows held out.")
         return model, counts, ShownClass.of(released_model(model))
@@ -148,6 +151,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         str
+            Whole sentences, a paragraph or a point a line.
         """
         model, counts, _ = self._checked()
         held_out = f"Probabilities follow from counts of rows held out. {counts.guarantee_in_words()}"
@@ -158,8 +162,10 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        table, dialect : str
+        table : str, default "people"
             As in `to_sql` of the model.
+        dialect : {"postgresql", "duckdb", "spark"}, default "postgresql"
+            The same.
 
         Returns
         -------
