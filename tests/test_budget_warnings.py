@@ -137,12 +137,15 @@ def test_a_seed_is_told_before_the_charge(tmp_path):
     facts = {"budget": 0.5, "random_state": 1, "ledger": ledger}
     fitted = LogisticRegression(1.0, row_norm=1.0).fit(X, y)
     schema = confide.Schema({"x0": {"low": -1, "high": 1}})
+    grid = {"intercept_scaling": [0.5, 1.0]}
     for ask in (
         lambda: LogisticRegression(row_norm=1.0, **facts).fit(X, y),
         lambda: confide.evaluate(fitted, X, y, allow_hidden=True, **facts),
         lambda: confide.describe(pd.DataFrame(X, columns=["x0"]), schema, **facts),
         lambda: confide.private_bounds(pd.DataFrame(X, columns=["x0"]), {"x0": (-5, 5)}, **facts),
-        lambda: confide.PrivateSearchCV(LogisticRegression(row_norm=1.0), {"alpha": [0.1, 1.0]}, **facts).fit(X, y),
+        lambda: confide.PrivateSearchCV(LogisticRegression(row_norm=1.0), {"intercept_scaling": [0.5, 1.0]}, **facts).fit(
+            X, y
+        ),
     ):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -161,12 +164,13 @@ def test_a_budget_that_buys_nothing_is_told_before_the_charge():
     schema = confide.Schema({"x0": {"low": -1, "high": 1}})
     facts, other = {"budget": 0.1, "ledger": ledger}, Ledger(limit=10.0, neighbours="add-or-remove-one")
     hidden = {"row_norm": 1.0, "neighbours": "add-or-remove-one", "n_rows_bounds": (20, 10**6)}
+    grid = {"intercept_scaling": [0.5, 1.0]}
     for ask in (
         lambda: LogisticRegression(row_norm=1.0, **facts).fit(X, y),
         lambda: LogisticRegression(0.1).set_params(**hidden, ledger=other).fit(np.tile(X, (500, 1)), np.tile(y, 500)),
         lambda: confide.describe(rows, schema, **facts),
         lambda: confide.private_bounds(rows, {"x0": (-5, 5)}, **facts),
-        lambda: confide.PrivateSearchCV(LogisticRegression(row_norm=1.0), {"alpha": [0.1, 1.0]}, **facts).fit(X, y),
+        lambda: confide.PrivateSearchCV(LogisticRegression(row_norm=1.0), grid, **facts).fit(X, y),
     ):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

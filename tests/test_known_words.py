@@ -9,6 +9,7 @@ from dataclasses import is_dataclass
 from pathlib import Path
 
 import pytest
+from sklearn.base import BaseEstimator
 
 import confide
 from confide import (
@@ -76,7 +77,9 @@ _METHODS = [
     and "_available_if" not in inspect.getfile(getattr(method, "__code__", confide))  # scikit-learn asks its first argument
 ]
 _PUBLIC_FUNCTIONS = [each for each in _PUBLIC if inspect.isfunction(each)]
-_CLASSES = [each for name in confide.__all__ if is_dataclass(each := getattr(confide, name)) and not hasattr(each, "fit")]
+_CLASSES = [
+    each for name in confide.__all__ if is_dataclass(each := getattr(confide, name)) and not issubclass(each, BaseEstimator)
+]
 
 
 @pytest.mark.parametrize("function", [*_PUBLIC_FUNCTIONS, *_METHODS], ids=lambda each: each.__qualname__)

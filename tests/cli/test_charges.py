@@ -357,7 +357,7 @@ SPENDING = {
     "fit": ("fit", "people.csv", "--schema", "people.toml"),
     "describe": ("describe", "people.csv", "--schema", "people.toml", "--column", "age"),
     "bounds": ("bounds", "people.csv", "--column", "age:0:150"),
-    "search": ("search", "people.csv", "--schema", "people.toml", "--grid", "alpha=.1,1"),
+    "search": ("search", "people.csv", "--schema", "people.toml", "--grid", "knots=2,4"),
     "evaluate": ("evaluate", "model.json", "people.csv"),
 }
 

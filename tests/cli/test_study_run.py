@@ -65,7 +65,8 @@ def test_the_ledger_does_not_tell_how_long_the_fit_took(study, monkeypatch):
     run = started()
     run.planned()
     run.evaluated(run.fitted())
-    assert confide.Ledger("study.db").entries()["time"].tolist() == ["2026-01-01T00:00:00+00:00"] * 2
+    times = confide.Ledger("study.db").entries()["time"].tolist()
+    assert times == [times[0]] * 2
 
 
 def test_all_charges_must_fit_before_the_first(study):

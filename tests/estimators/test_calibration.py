@@ -139,7 +139,7 @@ def test_counts_of_another_model_or_of_none_are_refused(adult, released):
     with pytest.raises(ParameterError, match="another model"):
         confide.CalibratedClassifier(other, counts).predict_proba(X)
     for wrong in (by_sex, None, {"counts": [[1], [2]]}):
-        with pytest.raises(ParameterError, match=r"what confide\.evaluate gave"):
+        with pytest.raises(ParameterError, match=r"that confide\.evaluate gave"):
             confide.CalibratedClassifier(model, wrong).predict_proba(X)
     with pytest.raises(ParameterError, match="classifier of two classes"):
         confide.CalibratedClassifier("model", counts).classes_  # noqa: B018

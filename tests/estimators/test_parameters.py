@@ -69,9 +69,11 @@ OTHERS = {
         "n_features": 256, "kernel": "rbf", "length_scale": 1.0, "orthogonal": False, "random_state": 0,
     },
     "SchemaEncoder": {"schema": inspect.Parameter.empty},
+    "CalibratedClassifier": {"model": inspect.Parameter.empty, "evaluation": inspect.Parameter.empty},
 }  # fmt: skip
 POSITIONAL = {
     "PrivateSearchCV": ["estimator", "param_grid"], "RandomFourierFeatures": ["n_features"], "SchemaEncoder": ["schema"],
+    "CalibratedClassifier": ["model", "evaluation"],
 }  # fmt: skip
 MODELS = pytest.mark.parametrize("name", DEFAULTS)
 ALL = pytest.mark.parametrize("name", DEFAULTS | OTHERS)
