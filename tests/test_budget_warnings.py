@@ -137,7 +137,6 @@ def test_a_seed_is_told_before_the_charge(tmp_path):
     facts = {"budget": 0.5, "random_state": 1, "ledger": ledger}
     fitted = LogisticRegression(1.0, row_norm=1.0).fit(X, y)
     schema = confide.Schema({"x0": {"low": -1, "high": 1}})
-    grid = {"intercept_scaling": [0.5, 1.0]}
     for ask in (
         lambda: LogisticRegression(row_norm=1.0, **facts).fit(X, y),
         lambda: confide.evaluate(fitted, X, y, allow_hidden=True, **facts),
