@@ -33,6 +33,9 @@ def main() -> int:
     printed = done.stdout + done.stderr
     print(printed, end="")
     load_from_here()
+    for name, text in site_pages.plain_pages(site_pages.SOURCE).items():
+        (SITE / name).parent.mkdir(parents=True, exist_ok=True)
+        (SITE / name).write_text(text, encoding="utf-8")
     faults = site_check.faults(SITE) if done.returncode == 0 else ["the site could not be built; see above"]
     if "warning" in printed.lower() or "griffe:" in printed:
         faults.append("there are warnings; see above")

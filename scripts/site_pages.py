@@ -6,9 +6,12 @@ they stand together, so links are rewritten on the way. A link to a file that is
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import os
 import re
 import shutil
+from functools import reduce
 from pathlib import Path
 
 from scripts.gallery import examples, printed, words
@@ -120,6 +123,26 @@ def gallery_pages(folder: Path) -> dict[str, str]:
         listed += [f"## [{title}]({example.stem}.md)", "", first, "", picture, ""]
     pages["index.md"] = "\n".join(listed)
     return pages
+
+
+def plain_pages(folder: Path) -> dict[str, str]:
+    """Each gathered page as Markdown, with docstrings in their places, and llms.txt, which lists them.
+
+    They are for programs that read text.
+    """
+
+    def documented(found: re.Match[str]) -> str:
+        owner = importlib.import_module("confide")
+        value = reduce(getattr, found[1].split(".")[1:], owner)
+        return f"## {found[1]}\n\n{inspect.getdoc(value) or ''}"
+
+    pages, about = {}, "Models trained on data about people, released with a privacy guarantee that a sceptic can check."
+    listed = ["# confide", "", f"> {about}", ""]
+    for page in sorted(folder.rglob("*.md")):
+        name = page.relative_to(folder).as_posix()
+        pages[name] = re.sub(r"(?m)^::: ([\w.]+)(?:\n    .*)*", documented, page.read_text(encoding="utf-8"))
+        listed.append(f"- [{pages[name].split(chr(10), 1)[0].removeprefix('# ')}]({name})")
+    return pages | {"llms.txt": "\n".join([*listed, ""])}
 
 
 def gather(target: Path = SOURCE) -> None:

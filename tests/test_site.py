@@ -54,6 +54,15 @@ def test_every_page_is_in_the_navigation_once(gathered):
     assert sorted(named) == sorted(there)
 
 
+def test_each_page_has_a_copy_in_markdown_and_a_list_names_them_all(gathered):
+    """With docstrings in the places where the site has them."""
+    pages = site_pages.plain_pages(gathered)
+    assert set(re.findall(r"\]\((\S+\.md)\)", pages["llms.txt"])) == set(pages) - {"llms.txt"}
+    assert "- [Your first private model](tutorials/first_model.md)" in pages["llms.txt"]
+    assert "Ridge regression (least squares with a ridge)" in pages["reference/python/Ridge.md"]
+    assert not any(re.search(r"(?m)^:::", text) for text in pages.values())
+
+
 def test_pages_made_from_code_are_current():
     """The command line and the Python names; `python -m scripts.reference_pages --write` renews them."""
     made = reference_pages.pages()
