@@ -96,6 +96,7 @@ def test_grids_are_read_from_options_and_files(folder):
         (("--grid", "model=svm,logistik"), '--model has no value "logistik" (did you mean "logistic"?)'),
         (("--grid", "model=svm,ridge"), "--model ridge predicts numbers"),
         (("--grid", "model=svm,logistic", "--grid", "knots=2"), "knots= is not a parameter of --model svm"),
+        (("--grid", "smoothing=.5"), "--grid has a single candidate"),
         (("--grid", "smoothing=.5", "--held-out", "2"), "--held-out must be"),
         (("--grid", "smoothing=.5", "--expected-tries", "0"), "--expected-tries must be"),
     ],

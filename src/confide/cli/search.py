@@ -71,7 +71,10 @@ def search(
         rows: Any = open_rows(files, columns)
         with output.working("counting the rows"):
             n_rows = rows.count()
-        screen.show(output.blocks_of_plan(searched.plan(n_rows)))
+        planned = searched.plan(n_rows)
+        if len(planned.plans) == 1:
+            raise ParameterError("--grid has a single candidate, and `confide fit` has the whole budget for it.")
+        screen.show(output.blocks_of_plan(planned))
         with output.working("searching"):
             searched.fit(rows)
         *_, best = getattr(searched.best_estimator_, "named_steps", {"": searched.best_estimator_}).values()
