@@ -7,6 +7,7 @@ import math
 import re
 import sys
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -165,7 +166,7 @@ def new_estimator(kind: str, budget: Budget, schema: Schema | None, **parameters
     """
     predicts_numbers = predicts_a_number(schema)
     _check_suited(kind, schema, predicts_numbers=predicts_numbers)
-    classes = classes_of_kinds()[kind]
+    classes = classes_of_kind(kind)
     chosen = classes[-1] if predicts_numbers else classes[0]
     unknown = [name for name in parameters if name not in inspect.signature(chosen).parameters]
     if unknown:
@@ -175,24 +176,28 @@ def new_estimator(kind: str, budget: Budget, schema: Schema | None, **parameters
     return estimator
 
 
-def classes_of_kinds() -> dict[str, tuple[Any, ...]]:
-    """The estimators of each kind of model: for classes or for numbers, or first for classes and then for numbers."""
-    from confide.estimators.additive import AdditiveClassifier, AdditiveRegressor
-    from confide.estimators.erm import ERMClassifier, ERMRegressor
-    from confide.estimators.logistic import LogisticRegression
-    from confide.estimators.regression import HuberRegressor, PoissonRegressor, Ridge
-    from confide.estimators.svm import KernelSVC, LinearSVC
+_KINDS = {
+    "additive": ("additive", "AdditiveClassifier", "AdditiveRegressor"),
+    "logistic": ("logistic", "LogisticRegression"),
+    "svm": ("svm", "LinearSVC"),
+    "kernel-svm": ("svm", "KernelSVC"),
+    "huber": ("regression", "HuberRegressor"),
+    "poisson": ("regression", "PoissonRegressor"),
+    "ridge": ("regression", "Ridge"),
+    "erm": ("erm", "ERMClassifier", "ERMRegressor"),
+}
+"""The module of each kind of model, and its estimators; where there are two, the first is for classes."""
 
-    return {
-        "additive": (AdditiveClassifier, AdditiveRegressor),
-        "logistic": (LogisticRegression,),
-        "svm": (LinearSVC,),
-        "kernel-svm": (KernelSVC,),
-        "huber": (HuberRegressor,),
-        "poisson": (PoissonRegressor,),
-        "ridge": (Ridge,),
-        "erm": (ERMClassifier, ERMRegressor),
-    }
+
+def classes_of_kind(kind: str) -> tuple[Any, ...]:
+    """The estimators of one kind of model, in the order of `_KINDS`."""
+    module, *names = _KINDS[kind]
+    return tuple(getattr(import_module(f"confide.estimators.{module}"), name) for name in names)
+
+
+def classes_of_kinds() -> dict[str, tuple[Any, ...]]:
+    """Those of all kinds."""
+    return {kind: classes_of_kind(kind) for kind in _KINDS}
 
 
 def predicts_a_number(schema: Schema | None) -> bool:
