@@ -21,7 +21,7 @@ import shlex
 import tempfile
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 FOLLOWED = {"own_data.md", "studies.md", "private_bounds.md"}
 """Pages whose commands and files are run too, as a reader does who follows them."""
 NOT_RUN = {"adding_a_loss.md", "from_r.md"}
-"""Pages whose Python is run by other tests, or by nothing: tests/erm/test_loss_contract.py."""
+"""Pages that are not run here: tests/erm/test_loss_contract.py runs the first, and the second has R alone."""
 OUTPUT = '```text title="Output"\n'
 WIDTH, LONGEST = 88, 45
 """The widest line, and the largest number of lines that are shown of a longer output."""
@@ -67,8 +67,8 @@ def seeded(name: str) -> Iterator[None]:
         os.environ.pop("COLUMNS") if width is None else os.environ.update(COLUMNS=width)
 
 
-def blocks_run(page: Path, names: dict[str, Any]) -> Iterator[tuple[re.Match[str], str]]:
-    """Each block of a page in order, with what it prints when it is run in the current folder.
+def blocks_run(page: Path, names: dict[str, Any]) -> list[tuple[re.Match[str], str]]:
+    """Each block of a page in order, with the block of what it prints when it is run in the current folder.
 
     Parameters
     ----------
@@ -76,15 +76,20 @@ def blocks_run(page: Path, names: dict[str, Any]) -> Iterator[tuple[re.Match[str
     names : where its Python leaves its names
     """
     names["__name__"] = "page"
-    for found in _BLOCK.finditer(page.read_text(encoding="utf-8")):
-        language, code = found[1], found[2]
-        shown = io.StringIO()
-        if language == "python":
-            with contextlib.redirect_stdout(shown):
-                exec(compile(code, page.name, "exec"), names)  # noqa: S102 - our own page
-        elif page.name in FOLLOWED:
-            shown.write(_followed(language, code))
-        yield found, shown.getvalue()
+    if page.name in ("first_model.md", "README.md", "index.md"):
+        Path("model.json").write_text("{}", encoding="utf-8")  # as `make demo` leaves it
+    made = []
+    with seeded(page.name):
+        for found in _BLOCK.finditer(page.read_text(encoding="utf-8")):
+            language, code = found[1], found[2]
+            shown = io.StringIO()
+            if language == "python":
+                with contextlib.redirect_stdout(shown):
+                    exec(compile(code, page.name, "exec"), names)  # noqa: S102 - our own page
+            elif page.name in FOLLOWED:
+                shown.write(_followed(language, code))
+            made.append((found, written(shown.getvalue())))
+    return made
 
 
 def _followed(language: str, code: str) -> str:
@@ -152,18 +157,8 @@ def _is_close(mine: str, theirs: str) -> bool:
 
 def differences(page: Path, names: dict[str, Any]) -> list[str]:
     """Run a page in the current folder; the result says where it does not print what it shows."""
-    found: list[str] = []
-    each_block(page, lambda block, shown: found.append(differs(written(shown), block[3] or "")), names)
+    found = [differs(output, block[3] or "") for block, output in blocks_run(page, names)]
     return [] if page.name in OF_THE_MACHINE else [each for each in found if each]
-
-
-def each_block(page: Path, make: Callable[[re.Match[str], str], None], names: dict[str, Any] | None = None) -> None:
-    """Run a page in the current folder, and call `make` with each of its blocks and what it prints."""
-    with seeded(page.name):
-        if page.name in ("first_model.md", "README.md", "index.md"):
-            Path("model.json").write_text("{}", encoding="utf-8")  # as `make demo` leaves it
-        for found, shown in blocks_run(page, {} if names is None else names):
-            make(found, shown)
 
 
 def main() -> None:
@@ -173,20 +168,18 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     asked = parser.parse_args()
     for page in [path.resolve() for path in asked.pages] or list(filter(has_code, PAGES)):
-        outputs: list[tuple[re.Match[str], str]] = []
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-            each_block(page, lambda *pair, to=outputs: to.append(pair))
-        text = page.read_text(encoding="utf-8")
-        for found, shown in reversed(outputs):
+            outputs = blocks_run(page, {})
+        text, told = page.read_text(encoding="utf-8"), []
+        for found, output in reversed(outputs):
             # A block that differs in what no run repeats, such as a time, stays.
-            block = written(shown) if differs(written(shown), found[3] or "") else found[3] or ""
-            text = f"{text[: found.start()]}```{found[1]}\n{found[2]}```\n{block}{text[found.end() :]}"
+            if wrong := differs(output, found[3] or ""):
+                text = f"{text[: found.start()]}```{found[1]}\n{found[2]}```\n{output}{text[found.end() :]}"
+                told.insert(0, f"{page.relative_to(ROOT)}: {wrong}")
         if asked.write:
             page.write_text(text, encoding="utf-8")
-        for found, shown in outputs:
-            wrong = differs(written(shown), found[3] or "")
-            if wrong and page.name not in OF_THE_MACHINE:
-                print(f"{page.relative_to(ROOT)}: {wrong}")
+        if page.name not in OF_THE_MACHINE:
+            print(*told, sep="\n", end="\n" if told else "")
 
 
 if __name__ == "__main__":

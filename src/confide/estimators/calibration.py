@@ -90,15 +90,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def chances_(self) -> Array:
-        negative, positive = np.maximum(self._checked()[1].counts, 0.0)
-        rows = negative + positive
-        # Half a row of either class is added, so that a bin that noise emptied says nothing.
-        chances = isotonic_regression((positive + 0.5) / (rows + 1.0), sample_weight=rows + 1e-9)
-        return np.asarray(np.clip(chances, _LEAST_CHANCE, 1.0 - _LEAST_CHANCE))
-
-    def _middles(self) -> Array:
-        n_bins = self._checked()[1].n_bins
-        return np.asarray((np.arange(n_bins) + 0.5) / n_bins)
+        return _curve(self._checked()[1])[1]
 
     def predict_proba(self, X: Any) -> Array:
         """Compute the calibrated probability of each class in `classes_`, (n, 2).
@@ -117,11 +109,11 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         ParameterError, InputError
             If the evaluation is that of another model, or the rows cannot be used. The message shows no value from them.
         """
-        model, _, shown = self._checked()
+        model, counts, shown = self._checked()
         # The bins of an evaluation are those of probabilities, or of scores as if they were log-odds.
         link = model._link if model._link.has_probabilities else Link("logistic")
         binned = link.mean(shown.of_rows(model.decision_function(X)))
-        chances = np.interp(binned, self._middles(), self.chances_)
+        chances = np.interp(binned, *_curve(counts))
         pair = (1.0 - chances, chances) if shown.sign > 0.0 else (chances, 1.0 - chances)
         return np.column_stack(pair)
 
@@ -143,7 +135,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         ParameterError, InputError
             As in `predict_proba`.
         """
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        return np.asarray(self.model.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def statement(self) -> str:
         """What is promised: the statement of the model, and that of the evaluation.
@@ -177,11 +169,11 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         ParameterError
             As in `to_sql` of the model, or if the evaluation is that of another model.
         """
-        model, *_ = self._checked()
+        model, counts, _ = self._checked()
         lines = model.to_sql(table, dialect).rstrip().rstrip(";").split("\n")
         comments, query = [line for line in lines if line.startswith("--")], [x for x in lines if not x.startswith("--")]
         binned = "c.probability" if model._link.has_probabilities else "1e0 / (1e0 + EXP(-c.score))"
-        chances, middles = self.chances_, self._middles()
+        middles, chances = _curve(counts)
         slopes = np.append(np.diff(chances) * chances.size, 0.0)
         # Some databases refuse exponentials that overflow.
         far = [] if model._link.has_probabilities else [f"WHEN c.score < -700e0 THEN {chances[0]:.17e}"]
@@ -190,3 +182,13 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
             cases.append(f"WHEN {binned} < {stop:.17e} THEN {chance:.17e} + {slope:.17e} * ({binned} - {start:.17e})")
         case = "\n".join(["CASE", *(f"  {case}" for case in cases), "END"])
         return "\n".join([*comments, "SELECT c.*,", case, "AS calibrated FROM (", *query, ") AS c", ""])
+
+
+def _curve(counts: Evaluation) -> tuple[Array, Array]:
+    """The middles of the bins, and the probability of the positive class there, which never falls from bin to bin."""
+    negative, positive = np.maximum(counts.counts, 0.0)
+    rows = negative + positive
+    # Half a row of either class is added, so that a bin that noise emptied says nothing.
+    chances = isotonic_regression((positive + 0.5) / (rows + 1.0), sample_weight=rows + 1e-9)
+    middles = (np.arange(rows.size) + 0.5) / rows.size
+    return middles, np.asarray(np.clip(chances, _LEAST_CHANCE, 1.0 - _LEAST_CHANCE))
