@@ -42,7 +42,7 @@ class Shared:
             yield heading("Cohorts")
             yield text(
                 f'The column "{self.cohorts}" says who is in which cohort, and nobody is in two. A charge for one costs the '
-                f"persons of that cohort alone. What is spent above is what those pay who pay most."
+                f"persons of that cohort alone. The amount spent above is that of the persons who pay most."
             )
             with self._up_to_date():
                 own, totals, names = self._filter, self._totals, ("all others", *filter(None, self._totals))

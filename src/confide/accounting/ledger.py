@@ -81,8 +81,9 @@ class Ledger(Shared, Shown):
         be for more rows than are asked for here.
     cohorts : str or None
         The column whose value says to which cohort a row belongs, fixed for good, such as the month in which a person came.
-        A charge for one cohort then costs the persons of that cohort alone, and the limit is for what each person pays: for
-        everybody, and for his cohort. Needs "add-or-remove-one" and one row a person. None: every charge is for everybody.
+        A charge for one cohort then costs the persons of that cohort alone. The limit bounds what each person pays: charges
+        for everybody, and those for the person's own cohort. Needs "add-or-remove-one" and one row a person.
+        None: every charge is for everybody.
     accounting : "auto", "sum" or "renyi"
         How charges add up under an ApproxDP limit. "sum" adds epsilons and deltas, and suits pure charges and few
         approximate ones. "renyi" adds Rényi divergences of one order, and suits many releases with Gaussian noise.
@@ -400,7 +401,7 @@ class Ledger(Shared, Shown):
     def spent(self) -> Budget:
         """What all charges cost a person with at most `max_rows_per_person` rows, in the currency of the limit.
 
-        Of cohorts it is what the persons of that one pay which pays most.
+        With cohorts, it is what the persons of the cohort that paid most have paid.
         """
         with self._up_to_date():
             return filters.shown(max, self._filter.spent, self._totals)
