@@ -15,7 +15,7 @@ from functools import reduce
 from pathlib import Path
 
 from scripts.gallery import examples, printed, words
-from scripts.notebooks import as_markdown, notebook
+from scripts.notebooks import as_markdown, notebook, outputs
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "build" / "docs"
@@ -30,7 +30,11 @@ _ELSEWHERE = ("https://", "http://", "mailto:")
 
 def places() -> dict[Path, Path]:
     """Each page and picture of the repository, and where it stands on the site."""
-    found = {path: path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*") if path.is_file()}
+    found = {
+        path: path.relative_to(ROOT / "docs")
+        for path in (ROOT / "docs").rglob("*")
+        if path.is_file() and path.suffix != ".toml"
+    }
     found |= {path: Path("gallery", f"{path.stem}.md") for path in examples()}
     for folder in ("privacy", "accounting", "planning"):
         for path in (ROOT / "src" / "confide" / folder / "proofs").glob("*.md"):
@@ -161,6 +165,7 @@ def gather(target: Path = SOURCE) -> None:
         (target / "gallery" / name).write_text(text, encoding="utf-8")
     tutorials = target / "tutorials"
     cells = (ROOT / "docs" / "tutorials" / "notebook.py").read_text(encoding="utf-8")
-    (tutorials / "first_private_model.ipynb").write_text(notebook(cells), encoding="utf-8")
+    shown = outputs(cells)
+    (tutorials / "first_private_model.ipynb").write_text(notebook(cells, shown), encoding="utf-8")
     page = tutorials / "in_a_notebook.md"
-    page.write_text(page.read_text(encoding="utf-8").replace(CELLS, as_markdown(cells)), encoding="utf-8")
+    page.write_text(page.read_text(encoding="utf-8").replace(CELLS, as_markdown(cells, shown)), encoding="utf-8")

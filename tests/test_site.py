@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import importlib.util
+import json
 import os
 import re
 import tomllib
@@ -293,29 +294,33 @@ def test_every_formula_can_be_drawn(gathered):
 
 
 def test_a_notebook_is_made_from_its_source():
-    """Cells of both kinds, in order, without outputs; a source without a mark is refused."""
-    source = "# %% [markdown]\n# # Title\n#\n# Words.\n\n# %%\nx = 1\n\n# %%\nx\n"
-    assert notebooks.cells(source) == [("markdown", "# Title\n\nWords."), ("code", "x = 1"), ("code", "x")]
-    assert '"outputs": []' in notebooks.notebook(source)
-    assert notebooks.as_markdown(source) == "Words.\n\n```python\nx = 1\n```\n\n```python\nx\n```\n"
+    """Cells of both kinds, in order, each with what it shows: what it prints, then its last value. No mark is refused."""
+    pytest.importorskip("matplotlib")
+    source = "# %% [markdown]\n# # Title\n#\n# Words.\n\n# %%\nx = 1\nprint(2)\n\n# %%\nx\n"
+    assert notebooks.cells(source) == [("markdown", "# Title\n\nWords."), ("code", "x = 1\nprint(2)"), ("code", "x")]
+    shown = notebooks.outputs(source)
+    assert [[output["output_type"] for output in some] for some in shown] == [[], ["stream"], ["execute_result"]]
+    assert '"text/plain": [\n       "1"' in notebooks.notebook(source, shown)
+    output = '```text title="Output"\n{}\n```\n'
+    cells = ["Words.\n", "```python\nx = 1\nprint(2)\n```\n", output.format(2), "```python\nx\n```\n", output.format(1)]
+    assert notebooks.as_markdown(source, shown) == "\n".join(cells)
     with pytest.raises(ValueError, match="begins with a mark"):
         notebooks.cells("x = 1\n# %%\n")
 
 
-def test_the_notebook_of_the_tutorial_runs(capsys, gathered):
-    """Its cells, one after the other; the page shows them, and the notebook beside it has them."""
-    plt = pytest.importorskip("matplotlib.pyplot")
-    plt.close("all")  # Matplotlib 3.8 warns of figures that another test left open
-    plt.switch_backend("svg")
+def test_the_notebook_of_the_tutorial_shows_what_its_cells_give(gathered):
+    """The page has each cell, a table or a picture below each that shows one, and no script; the notebook has the same."""
     source = (DOCS / "tutorials" / "notebook.py").read_text(encoding="utf-8")
-    names = {}
-    for kind, text in notebooks.cells(source):
-        if kind == "code":
-            exec(compile(text, "notebook.py", "exec"), names)  # noqa: S102 - our own page
-            assert text in (gathered / "tutorials" / "in_a_notebook.md").read_text(encoding="utf-8")
-    plt.close("all")
-    assert "It holds if" in capsys.readouterr().out
-    assert (gathered / "tutorials" / "first_private_model.ipynb").exists()
+    page = (gathered / "tutorials" / "in_a_notebook.md").read_text(encoding="utf-8")
+    assert all(text in page for kind, text in notebooks.cells(source) if kind == "code")
+    assert page.count("data:image/png") == 1
+    assert page.count('class="cell-output"') == 3
+    assert "<style" not in page
+    assert "<script" not in page
+    assert "It holds if" in page
+    cells = json.loads((gathered / "tutorials" / "first_private_model.ipynb").read_text(encoding="utf-8"))["cells"]
+    shows = [bool(cell["outputs"]) for cell in cells if cell["cell_type"] == "code"]
+    assert shows == [False, True, True, True, True, True, True]
 
 
 NEED_ALL_ROWS = {"effects_with_bands"}

@@ -114,6 +114,24 @@ def on_knots(outcomes: Outcomes) -> Outcomes:
     return curved
 
 
+def with_features(outcomes: Outcomes) -> Outcomes:
+    """The same training, on rows with knots and with random features, whose length scale is a part of the setting."""
+
+    def wide(
+        problem: Problem, epsilon: float, delta: float, chosen: list[dict[str, Any]], draws: int, seed: int
+    ) -> list[list[Outcome]]:
+        found: list[list[Outcome]] = [[] for _ in chosen]
+        for length_scale in {setting["length_scale"] for setting in chosen}:
+            places = [place for place, setting in enumerate(chosen) if setting["length_scale"] == length_scale]
+            some = [chosen[place] for place in places]
+            done = outcomes(problem.with_features(length_scale), epsilon, delta, some, draws, seed)
+            for place, outcome in zip(places, done, strict=True):
+                found[place] = outcome
+        return found
+
+    return wide
+
+
 def contenders(*, small: bool) -> list[Contender]:
     """All, in the order of the table."""
 
@@ -146,6 +164,9 @@ def contenders(*, small: bool) -> list[Contender]:
     def steps(*, curved: bool) -> Callable[[float], list[dict[str, Any]]]:
         return lambda _: gradient_descent.settings(small=small, curved=curved)
 
+    def wide_steps(_: float) -> list[dict[str, Any]]:
+        return gradient_descent.wide_settings(small=small)
+
     def on_weights(_: float) -> list[dict[str, Any]]:
         return output_perturbation.settings(small=small)
 
@@ -168,6 +189,13 @@ def contenders(*, small: bool) -> list[Contender]:
         *ours(APPROXIMATE),
         Contender("DP-SGD", APPROXIMATE, steps(curved=False), gradient_descent.outcomes),
         Contender(f"DP-SGD, {knots}", APPROXIMATE, steps(curved=True), on_knots(gradient_descent.outcomes), curved=True),
+        Contender(
+            f"DP-SGD, {knots} and random features",
+            APPROXIMATE,
+            wide_steps,
+            with_features(gradient_descent.outcomes),
+            curved=True,
+        ),
         Contender("DP-EBM", APPROXIMATE, **boosting(tuned=False)),
         Contender("DP-EBM, tuned", APPROXIMATE, **boosting(tuned=True), tried=1, finalists=3),
         Contender("boosted random trees", APPROXIMATE, trees, random_trees.outcomes, curved=True, finalists=3),

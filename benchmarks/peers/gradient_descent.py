@@ -102,6 +102,12 @@ def settings(*, small: bool, curved: bool = False) -> list[dict[str, Any]]:
     ]
 
 
+def wide_settings(*, small: bool) -> list[dict[str, Any]]:
+    """The grid beside random features: the two schedules that do best on curves, and each length scale of the features."""
+    some = [setting for setting in settings(small=small, curved=True) if setting["steps"] in (20 if small else 80, 500)]
+    return [{**setting, "length_scale": scale} for scale in (0.12, 0.25, 0.5, 1.0) for setting in some]
+
+
 def outcomes(
     problem: Problem, epsilon: float, delta: float, chosen: list[dict[str, Any]], draws: int, seed: int
 ) -> list[list[Outcome]]:

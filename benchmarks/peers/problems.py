@@ -16,14 +16,14 @@ import pandas as pd
 from benchmarks.peers.outcomes import Outcome, outcomes_of
 from benchmarks.public_data import Split, folder, load
 
-from confide import Schema
+from confide import RandomFourierFeatures, Schema
 from confide.array_types import Array
 from confide.features.columns import CategoryColumn, Column, NumberColumn
 from confide.features.encoder import Encoder
 from confide.training.alpha import usual_norm
 
-KNOTS = 6
-"""Evenly spaced knots of a column of numbers, for peers on curves."""
+KNOTS, N_FEATURES = 6, 400
+"""Evenly spaced knots of a column of numbers, for peers on curves; and random features beside them."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,31 @@ class Codes:
     levels: list[bool]
 
 
+@dataclass(frozen=True)
+class RandomFeatures:
+    """Random Fourier features of straight columns: their length scale is for each root of a column."""
+
+    of: Encoder
+    length_scale: float
+
+    def beside(self, encoded: Array, rows: pd.DataFrame) -> Array:
+        """Encoded rows, and the features of the same rows beside them, as long as the rows of so many columns."""
+        straight = self.of.transform(rows)
+        n_columns = len(self.of.groups)
+        drawn = RandomFourierFeatures(N_FEATURES, length_scale=self.length_scale * math.sqrt(n_columns))
+        return np.hstack([encoded, math.sqrt(n_columns) * drawn.fit_transform(straight)])
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One data set. The schema is public, and bounds on the number of rows are where neighbours keep it private."""
+    """One data set. The schema is public, and bounds on the number of rows are where neighbours keep it private.
+
+    Rows may have random features beside their columns.
+    """
 
     name: str
     split: Split
+    features: RandomFeatures | None = None
 
     @property
     def n_rows_bounds(self) -> tuple[int, int]:
@@ -61,11 +80,15 @@ class Problem:
 
     @cached_property
     def train(self) -> Array:
-        return self.encoder.transform(self.split.X_train)
+        return self._encoded(self.split.X_train)
 
     @cached_property
     def test(self) -> Array:
-        return self.encoder.transform(self.split.X_test)
+        return self._encoded(self.split.X_test)
+
+    def _encoded(self, rows: pd.DataFrame) -> Array:
+        encoded = self.encoder.transform(rows)
+        return encoded if self.features is None else self.features.beside(encoded, rows)
 
     def unit_rows(self, norm: str) -> tuple[Array, Array]:
         """Rows for training and test with a constant column, divided by a bound on their norm and clipped to norm 1.
@@ -89,6 +112,10 @@ class Problem:
         schema = self.split.schema
         columns = [replace(column, knots=KNOTS) if isinstance(column, NumberColumn) else column for column in schema.columns]
         return Problem(self.name, replace(self.split, schema=Schema(columns=columns, interact=schema.interact)))
+
+    def with_features(self, length_scale: float) -> Problem:
+        """The rows on knots, with random features of all columns beside them."""
+        return replace(self.on_knots, features=RandomFeatures(self.encoder, length_scale))
 
     def codes(self, parts: int) -> Codes:
         """A number as one of equal parts of its column's scale; a category as its level.
