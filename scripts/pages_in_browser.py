@@ -89,13 +89,14 @@ def main() -> int:
         script = Path(folder) / "axe.js"
         script.write_text(axe() + SCRIPT, encoding="utf-8")
         each = [(page, screen) for page in pages for screen in SCREENS]
+        found = 0
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            found = list(pool.map(lambda one: faults(*one, script), each))
-    for (page, screen), some in zip(each, found, strict=True):
-        for fault in some:
-            print(f"{page.relative_to(asked.folder)} ({screen}): {fault}")
-    print(f"{len(pages)} pages, {sum(map(len, found))} faults")
-    return int(any(found))
+            for (page, screen), some in zip(each, pool.map(lambda one: faults(*one, script), each), strict=True):
+                for fault in some:
+                    print(f"{page.relative_to(asked.folder)} ({screen}): {' '.join(fault.split())}", flush=True)
+                found += len(some)
+    print(f"{len(pages)} pages, {found} faults")
+    return int(found > 0)
 
 
 if __name__ == "__main__":
