@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from html import unescape
 
 import numpy as np
@@ -58,6 +59,17 @@ def test_a_terminal_shows_the_same_words(block, capsys, monkeypatch):
     shown = capsys.readouterr().out
     assert NASTY in shown
     assert all(head in shown for head in block.heads)
+
+
+def test_facts_that_say_little_to_readers_are_folded_on_a_page_and_printed_elsewhere():
+    """They stand below the title, which opens them; without such names nothing is folded."""
+    facts = Block("facts", [("rows", "10"), ("seal", "3 & 4")], ("name", "value"), "Details", optional=("seal", "grid"))
+    shown, _, folded = html_of(facts).partition("<details>")
+    assert ("10" in shown, "3" in shown) == (True, False)
+    assert "<summary>Details</summary>" in folded
+    assert "3 &amp; 4" in folded
+    assert "details" not in html_of(replace(facts, optional=()))
+    assert text_of(facts) == "rows  10\nseal  3 & 4"
 
 
 def test_lines_to_be_copied_are_as_they_are_in_every_medium(capsys):

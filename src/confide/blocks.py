@@ -42,6 +42,7 @@ class Block:
         The class of a group in the style sheet of the page; of text, its style on a terminal.
     words, optional : sequences of str
         Of a "table": headings of the columns that hold words, and of those that a narrow terminal may leave out, in order.
+        Of "facts": the names of those that a page folds below the title.
     wrapped : str
         Of a "table": the heading of the column whose cells may be broken between words; the first by default.
     """
@@ -113,6 +114,12 @@ def facts_as_html(pairs: Sequence[tuple[str, str]], more: str = "") -> str:
     return f'<dl class="facts{more}">{items}</dl>'
 
 
+def _facts(block: Block) -> str:
+    folded = [pair for pair in block.lines if pair[0] in block.optional]
+    rest = f"<details><summary>{escape(block.title)}</summary>{facts_as_html(folded)}</details>" if folded else ""
+    return facts_as_html([pair for pair in block.lines if pair not in folded]) + rest
+
+
 def _items(block: Block, frame: str, item: str = "{}") -> str:
     return frame.format("".join([f"<li>{item.format(escape(line))}</li>" for line in block.lines]))
 
@@ -156,7 +163,7 @@ _HTML: dict[str, Callable[[Block], str]] = {
     "confirm": lambda block: _items(
         block, '<ul class="confirm">{}</ul>', '<label><input type="checkbox"><span>{}</span></label>'
     ),
-    "facts": lambda block: facts_as_html(block.lines),
+    "facts": _facts,
     "coefficients": _coefficients,
     "rates": _rates,
     "table": lambda block: scroll(_rates(block), block.title or "Table"),

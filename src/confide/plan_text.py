@@ -397,5 +397,11 @@ def _law(lattice: Any) -> str:
     return f"discrete {type(lattice).__name__.removeprefix('Lattice').lower()}"
 
 
+_OF_THE_PROOF = ("loss", "row norm", "alpha", "noise", "seal", "grid", "tolerance", "expected distance", "moments")
+"""What a page folds: it decides about the guarantee, and says little of what a reader may expect."""
+
+
 def _facts_of(lines: dict[str, str]) -> tuple[Block]:
-    return (Block("facts", tuple(lines.items()), ("name", "value")),)
+    return (
+        Block("facts", tuple(lines.items()), ("name", "value"), "Noise and numbers of the proof", optional=_OF_THE_PROOF),
+    )

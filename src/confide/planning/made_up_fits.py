@@ -69,14 +69,6 @@ def estimator_without_shares(estimator: Any) -> Any:
     return estimator_with(estimator, **{name: False for name in ("centre", "match_mean", "atoms") if name in given})
 
 
-def estimator_with_chosen_features(estimator: Any, n_rows: int | None, n_features: int | None) -> Any:
-    """The estimator, with the number of random features that it would choose for so many rows."""
-    if not hasattr(estimator, "chosen_map"):
-        return estimator
-    features = estimator.chosen_map(n_rows, n_features)
-    return estimator_with(estimator, n_features=0 if features is None else features.n_features)
-
-
 def estimator_with_chosen_schema(estimator: Any, n_rows: int | None, n_features: int | None) -> Any:
     """The estimator, with all that it would choose for the columns of so many rows written into its schema."""
     if not hasattr(estimator, "chosen_schema"):
