@@ -332,17 +332,8 @@ class CoefficientTable(Shown):
         ends = f"[{tail:.3g}", f"{1.0 - tail:.3g}]"
         ratio = (self.ratio, *ends) if self.ratio else ()
         shown = "coef" if self.quantity == "coefficients" else "risk diff"
-        return (
-            "",
-            "unit",
-            shown,
-            "sampling err",
-            "privacy err",
-            "total err",
-            *ends,
-            "adjusted p" if self.adjust else "p",
-            *ratio,
-        )
+        p = "adjusted p" if self.adjust else "p"
+        return ("", "unit", shown, "sampling err", "privacy err", "total err", *ends, p, *ratio)
 
     def shown_p(self, one: Coefficient) -> float:
         """The p-value that is shown for a coefficient."""
