@@ -14,9 +14,8 @@ from weakref import WeakKeyDictionary
 
 _PASSING_ON = ("confide", "sklearn", "imblearn", "joblib", "contextlib")
 """Packages whose calls stand between a user's line and a release."""
-_ON_BEHALF_OF_USERS = tuple(
-    f"confide.{part}" for part in ("estimators", "training", "callers", "budget_warnings", "known_words")
-)
+_PARTS = ("estimators", "training", "callers", "budget_warnings", "known_words")
+_ON_BEHALF_OF_USERS = tuple(f"confide.{part}" for part in _PARTS)
 """Parts of confide that stand there. The others, such as audits, decide themselves how often they release."""
 _ENCODING = ("sklearn.ensemble", "sklearn.multiclass")
 """Parts of scikit-learn that fit estimators to positions of sorted labels; its predictions by folds do so too."""
@@ -108,9 +107,8 @@ def labels_are_encoded() -> bool:
     for frame, module, package in calls():
         if package in ("confide", "contextlib") or module in ("sklearn.base", "sklearn.pipeline"):
             continue
-        return module.startswith(_ENCODING) or (
-            module.startswith("sklearn.model_selection") and frame.f_code.co_name == _ENCODING_CALL
-        )
+        by_folds = module.startswith("sklearn.model_selection") and frame.f_code.co_name == _ENCODING_CALL
+        return by_folds or module.startswith(_ENCODING)
     return False
 
 

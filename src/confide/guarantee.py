@@ -203,9 +203,8 @@ class Guarantee(Shown):
         budget = self.budget
         implied = budget.to_approx(EXAMPLE_DELTA) if budget.is_concentrated else budget
         epsilon, factor = implied.amount, _factor(implied.amount)
-        opening = (
-            f"It implies epsilon = {epsilon:.12g} with delta = {EXAMPLE_DELTA:g}: if" if implied is not budget else "If"
-        )
+        implies = f"It implies epsilon = {epsilon:.12g} with delta = {EXAMPLE_DELTA:g}: if"
+        opening = implies if implied is not budget else "If"
         claim = (
             f"{opening} {subject}, no set of possible released models would have been more or less probable by a factor "
             f"above exp({epsilon:.12g}) = {factor}"

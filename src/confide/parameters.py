@@ -157,13 +157,17 @@ _ROWS = (
     Parameter("mean_sample_weight", float, group="SampleWeightParameter", also=(None,), low=_ABOVE_ZERO),
     Parameter("bounds", object, group="AdditiveParameters"),
     Parameter("ledger", object, group=EVERY_MODEL),
+    Parameter("held_out", float, also=(None,), low=0.0, high=1.0, refused=(0.0, 1.0)),
+    Parameter("score_share", float, default=0.0, low=0.0, high=1.0, refused=(1.0,)),
+    Parameter("clip", float, also=(None,), low=0.0, refused=(0.0, math.inf)),
+    Parameter("expected_tries", float, also=(None,), low=1.01, high=1e6),
 )
 # fmt: on
 
 
 def _with_words(row: Parameter, said: str) -> Parameter:
     """The row with its option, below an empty line its entry in docstrings, and at last what a refusal says."""
-    said, _, must = said.partition("\n\nmust be ")
+    said, _, must = (part.strip() for part in f"\n\n{said}".partition("\n\nmust be "))
     option, _, text = said.partition("\n\n") if said.startswith("--") else ("", "", said)
     usage, _, words = option.replace("\n", " ").partition("  ")
     return replace(row, option=usage, help=words, text=text, must=must.replace("\n", " "))

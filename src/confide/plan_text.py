@@ -154,9 +154,8 @@ def plan_blocks(plan: Any) -> tuple[Block]:
         lines["grid"] = f"weights are multiples of 2^{lattice.exponent}"
         lines["tolerance"] = f"gradient norm {plan.tolerance:.3g} in the summed objective"
         of_moved = ", both for the moved rows" if plan.problem.is_centred else ""
-        lines["expected distance"] = (
-            f"at most {plan.expected_distance:.4g} from weights without noise at this alpha{of_moved}"
-        )
+        distance = f"at most {plan.expected_distance:.4g} from weights without noise at this alpha"
+        lines["expected distance"] = distance + of_moved
     return blocks_with(plan, lines)
 
 
@@ -167,9 +166,8 @@ def blocks_with(plan: Any, of_noise: dict[str, str]) -> tuple[Block]:
     lines = _opening(plan, _NAMES.get(plan.mechanism, named))
     if loss := _loss(plan.problem.loss.constants):
         lines["loss"] = loss
-    added = (
-        f", of which {plan.added_l2 / plan.problem.n_rows_low:.6g} was added for the proof" if plan.added_l2 > 0.0 else ""
-    )
+    alpha = plan.added_l2 / plan.problem.n_rows_low
+    added = f", of which {alpha:.6g} was added for the proof" if alpha > 0.0 else ""
     lines["alpha"] = f"{plan.alpha:.6g}{added}{_shares(plan)}"
     lines |= of_noise
     for part in plan.parts:
@@ -308,11 +306,10 @@ def search_blocks(plan: Any) -> tuple[Block]:
         f"a search pays where candidates differ by more. On four data sets none beat the defaults at epsilon 1, and on one "
         f"at 4, by 2% of the error"
     )
-    for number, candidate in enumerate(plan.plans):
-        lines[f"candidate {number}"] = (
-            f"{_NAMES.get(candidate.mechanism, f'{candidate.mechanism} perturbation')}, alpha {candidate.alpha:.6g}, "
-            f"expected distance at most {candidate.expected_distance:.4g}"
-        )
+    for number, (name, candidate) in enumerate(zip(plan.names, plan.plans, strict=True)):
+        mechanism = _NAMES.get(candidate.mechanism, f"{candidate.mechanism} perturbation")
+        distance = f"expected distance at most {candidate.expected_distance:.4g}"
+        lines[f"candidate {number}"] = f"{name}: {mechanism}, alpha {candidate.alpha:.6g}, {distance}"
     return _facts_of(lines)
 
 

@@ -40,6 +40,40 @@ def test_predict_agrees_with_the_library(folder):
     assert all((row["prediction"] == "high") == (float(row["probability"]) > 0.5) for row in scored)
 
 
+def test_probabilities_are_calibrated_by_an_evaluation(folder):
+    """By the file that `confide evaluate` wrote of the model, or by that of a calibrated model, which export takes too."""
+    fit("--model", "svm")
+    write_rows(Path("held_out.csv"), rows_of(300))
+    run("evaluate", "model.json", "held_out.csv", "--epsilon", "1", "--no-ledger", "--out", "evaluation.json")
+    made = confide.CalibratedClassifier(confide.load("model.json"), "evaluation.json")
+    made.save("calibrated.json")
+    run("predict", "model.json", "people.csv", "--calibration", "evaluation.json", "--out", "scored.csv")
+    run("predict", "calibrated.json", "people.csv", "--out", "same.csv")
+    frame, scored = pd.DataFrame(rows_of()), read_rows(Path("scored.csv"))
+    positive = list(made.classes_).index("high")
+    assert [float(row["probability"]) for row in scored] == made.predict_proba(frame)[:, positive].tolist()
+    assert [row["prediction"] for row in scored] == made.predict(frame).tolist()
+    assert Path("same.csv").read_text(encoding="utf-8") == Path("scored.csv").read_text(encoding="utf-8")
+    run("export", "calibrated.json", "--out", "score.sql")
+    assert "AS calibrated" in Path("score.sql").read_text(encoding="utf-8")
+
+
+def test_what_cannot_be_calibrated_is_refused(folder):
+    """Another model, intervals, a file that is no evaluation; and commands for models take no calibrated one."""
+    fit("--model", "svm")
+    write_rows(Path("held_out.csv"), rows_of(300))
+    run("evaluate", "model.json", "held_out.csv", "--epsilon", "1", "--no-ledger", "--out", "evaluation.json")
+    given = ("people.csv", "--out", "scored.csv", "--calibration", "evaluation.json")
+    assert "--interval is for the model's own" in refused("predict", "model.json", *given, "--interval", "0.9")
+    assert "evaluation must be" in refused("predict", "model.json", *given[:-1], "model.json")
+    confide.CalibratedClassifier(confide.load("model.json"), "evaluation.json").save("calibrated.json")
+    for command in ("inspect", "verify", "report"):
+        assert "holds a calibrated classifier" in refused(command, "calibrated.json")
+    fit("--force")
+    assert "another model" in refused("predict", "model.json", *given)
+    assert not Path("scored.csv").exists()
+
+
 def test_predict_writes_to_standard_output(folder):
     """The table alone; there JSON has no place."""
     fit()

@@ -93,9 +93,8 @@ def test_grids_are_read_from_options_and_files(folder):
         (("--grid", "knots=2"), "knots= is not a parameter of --model svm"),
         (("--grid", "intercept=perhaps"), "must be true or false"),
         (("--grid", "neighbours=add-or-remove-one"), '"neighbours" cannot be chosen; these can: model, loss, knots'),
-        (("--grid", "model=svm,logistik"), '--model has no value "logistik" (did you mean "logistic"?)'),
-        (("--grid", "model=svm,ridge"), "--model ridge predicts numbers"),
-        (("--grid", "model=svm,logistic", "--grid", "knots=2"), "knots= is not a parameter of --model svm"),
+        (("--grid", "model=svm,logistic"), "--model has one value, and --grid lists several for it"),
+        (("--alpha", ".1", "--grid", "alpha=.1,.2"), "--alpha has one value, and --grid lists several for it"),
         (("--grid", "smoothing=.5"), "--grid has a single candidate"),
         (("--grid", "smoothing=.5", "--held-out", "2"), "--held-out must be"),
         (("--grid", "smoothing=.5", "--expected-tries", "0"), "--expected-tries must be"),
@@ -106,3 +105,34 @@ def test_what_cannot_be_searched_is_refused_before_a_charge(folder, options, wor
     Ledger("study.db", limit=2.0)
     assert words in refused(*SEARCH, *options, "--ledger", "study.db")
     assert Ledger("study.db").spent().epsilon == 0.0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--grid", "model=svm,logistik"), '--model has no value "logistik" (did you mean "logistic"?)'),
+        (("--grid", "model=svm,ridge"), "--model ridge predicts numbers"),
+        (("--grid", "model=svm,logistic", "--grid", "knots=2"), "knots= is not a parameter of --model svm"),
+        (("--model", "additive", "--grid", "model=svm,logistic"), "--model has one value, and --grid lists several for it"),
+    ],
+)
+def test_models_that_cannot_be_searched_are_refused(folder, options, words):
+    """Also the usual model, where it was typed beside a grid of models."""
+    assert words in refused("search", "people.csv", "--schema", "people.toml", "--epsilon", "1", *options)
+
+
+def test_a_dry_run_shows_the_plan_and_charges_nothing(folder):
+    """Candidates have the names by which the grid states them. A ledger with too little left is said before."""
+    Ledger("study.db", limit=2.0)
+    given = ("search", "people.csv", "--schema", "people.toml", "--ledger", "study.db", "--dry-run")
+    grid = ("--grid", "model=logistic,additive", "--grid", "knots=0,4")
+    shown = " ".join(run(*given, *grid, "--epsilon", "1").stdout.split())
+    assert "candidate 0 logistic: objective perturbation, alpha" in shown
+    assert "candidate 2 additive, knots 4: objective perturbation, alpha" in shown
+    assert "nothing was charged" in shown
+    document = json.loads(run(*given, *grid, "--epsilon", "1", "--format", "json").stdout)
+    assert [one["candidate"] for one in document["candidates"]] == ["logistic", "additive, knots 0", "additive, knots 4"]
+    assert document["candidates"][0]["mechanism"] == "objective"
+    assert "the ledger has epsilon 2 left" in run(*given, *grid, "--epsilon", "3", code=3).stderr
+    assert Ledger("study.db").entries().empty
+    assert not Path("model.json").exists()

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import math
+import types
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.metrics import log_loss
+from sklearn.model_selection import cross_val_score
 
 import confide
-from confide.errors import ParameterError
+from confide.errors import FileError, ParameterError
+from confide.files import read_document, write_document
 
 
 @pytest.fixture(scope="module")
@@ -138,8 +143,104 @@ def test_counts_of_another_model_or_of_none_are_refused(adult, released):
     by_sex = confide.evaluate(model, X, y, budget=2.0, groups="sex")
     with pytest.raises(ParameterError, match="another model"):
         confide.CalibratedClassifier(other, counts).predict_proba(X)
-    for wrong in (by_sex, None, {"counts": [[1], [2]]}):
+    damaged = counts.to_dict() | {"counts": [[1, 2], [3]]}
+    for wrong in (by_sex, None, damaged):
         with pytest.raises(ParameterError, match=r"that confide\.evaluate gave"):
             confide.CalibratedClassifier(model, wrong).predict_proba(X)
+    with pytest.raises(ParameterError, match=r"must be what confide\.evaluate gives"):
+        confide.CalibratedClassifier(model, {"counts": [[1], [2]]}).predict_proba(X)
     with pytest.raises(ParameterError, match="classifier of two classes"):
         confide.CalibratedClassifier("model", counts).classes_  # noqa: B018
+
+
+def test_clones_share_what_was_released(adult, released):
+    """So cross-validation scores the same probabilities in every fold, and a stack of estimators takes it as it is."""
+    model, counts = released
+    _, (X, y) = halves(adult)
+    calibrated = confide.CalibratedClassifier(model, counts)
+    made = clone(calibrated)
+    assert made is not calibrated
+    assert (made.fit(X, y).predict_proba(X) == calibrated.predict_proba(X)).all()
+    assert cross_val_score(calibrated, X, y, cv=3).mean() == pytest.approx(calibrated.score(X, y), abs=0.001)
+
+
+def test_the_target_of_a_frame_is_the_schemas(adult, released):
+    model, counts = released
+    _, (X, y) = halves(adult)
+    frame = X.assign(**{adult.schema.target.column: y.to_numpy()})
+    for scores in (model, confide.CalibratedClassifier(model, counts)):
+        assert scores.score(frame) == scores.score(X, y)
+
+
+def test_an_evaluation_in_json_serves_as_well(adult, released, tmp_path):
+    """As a dict, and as the path of the file that `confide evaluate` writes."""
+    model, counts = released
+    written = json.dumps({"model": "model.json", **counts.to_dict(), "charge": None})
+    (tmp_path / "evaluation.json").write_text(written, encoding="utf-8")
+    own = confide.CalibratedClassifier(model, counts)
+    for given in (json.loads(written), tmp_path / "evaluation.json"):
+        read = confide.CalibratedClassifier(model, given)
+        assert (read.chances_ == own.chances_).all()
+        assert read.statement() == own.statement()
+
+
+def test_it_is_saved_with_its_model_and_loaded(adult, released, tmp_path):
+    """By the rules of all files: nothing is replaced unasked, and a part of another model, or an unknown one, is refused."""
+    model, counts = released
+    _, (X, _) = halves(adult)
+    calibrated, path = confide.CalibratedClassifier(model, counts), tmp_path / "calibrated.json"
+    calibrated.save(path)
+    loaded = confide.load(path)
+    assert isinstance(loaded, confide.CalibratedClassifier)
+    assert (loaded.predict_proba(X) == calibrated.predict_proba(X)).all()
+    assert loaded.statement() == calibrated.statement()
+    loaded.save(path, overwrite=True)
+    with pytest.raises(FileError, match="exists already"):
+        calibrated.save(path)
+    content = read_document(path)
+    other = content["evaluation"] | {"model_checksums": ["0" * 64]}
+    for wrong in ({"evaluation": other}, {"model": content["model"] | {"alpha": "1"}}, {"more": 1}, {"evaluation": None}):
+        write_document(path, content | wrong, overwrite=True)
+        with pytest.raises(FileError, match="parts"):
+            confide.load(path)
+
+
+def test_the_guarantee_is_void_where_one_of_both_releases_is(adult, released):
+    model, counts = released
+    (X, y), _ = halves(adult)
+    assert confide.CalibratedClassifier(model, counts).guarantee_.void is None
+    seeded = confide.evaluate(model, X, y, budget=2.0, random_state=1)
+    void = confide.CalibratedClassifier(model, seeded)
+    assert "random_state" in void.guarantee_.void
+    assert "NOT PRIVATE" in void.statement().splitlines()[-1]
+
+
+def test_other_programs_give_the_same_probabilities(adult, released, tmp_path):
+    """An ONNX graph of both classes, a file of Python of the positive one; both state both releases."""
+    model, counts = released
+    _, (X, _) = halves(adult)
+    calibrated = confide.CalibratedClassifier(model, counts)
+    own = calibrated.predict_proba(X)
+    module = types.ModuleType("scoring")
+    text = calibrated.to_python()
+    exec(compile(text, "scoring.py", "exec"), module.__dict__)  # noqa: S102 - it was just written
+    found = [module.predict(row)["calibrated"] for row in X.head(200).to_dict("records")]
+    np.testing.assert_allclose(found, own[:200, 1], atol=1e-9)
+    runtime = pytest.importorskip("onnxruntime")
+    graph = calibrated.to_onnx()
+    session = runtime.InferenceSession(graph.SerializeToString())
+    kinds = {column.name: np.float64 if column.is_number else object for column in adult.schema.columns}
+    given = {name: X[[name]].to_numpy(dtype=kind, na_value="" if kind is object else np.nan) for name, kind in kinds.items()}
+    (chances,) = session.run(["calibrated"], given)
+    np.testing.assert_allclose(chances, own, atol=1e-9)
+    statement = {fact.key: fact.value for fact in graph.metadata_props}["statement"]
+    for said in (text, statement, calibrated.to_sql()):
+        assert "counts of rows held out. Released under pure differential privacy with epsilon = 2" in said
+
+
+def test_its_report_is_that_of_the_model_with_the_rates(adult, released, tmp_path):
+    model, counts = released
+    confide.CalibratedClassifier(model, counts).report(tmp_path / "card.md", analyst="A. Nalyst")
+    card = (tmp_path / "card.md").read_text(encoding="utf-8")
+    assert f"{counts.auc.value:.3f}" in card
+    assert "A. Nalyst" in card

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import sklearn
 from sklearn.base import clone
@@ -78,6 +79,28 @@ def test_accuracy_is_read_with_the_labels_and_weights_of_its_rows():
     assert "98765" not in str(refused.value)
     with pytest.raises(confide.InputError, match="one label or target for each row"):
         model.score(X[:10], Y > 1)
+
+
+def test_the_labels_of_a_frame_to_score_are_the_schemas():
+    """As in a fit; also those of an Arrow stream, which is read once, where rows and labels come together."""
+    frame = pd.DataFrame({"x": X[:, 0], "ill": (Y > 1).astype(int)})
+    schema = Schema({"x": {"low": -1, "high": 1}}, {"column": "ill", "negative": 0, "positive": 1})
+    model = LogisticRegression(1.0, schema=schema).fit(frame)
+    expected = model.score(frame[["x"]], frame["ill"])
+    assert model.score(frame) == expected
+    assert model.score(pa.Table.from_pandas(frame).to_reader()) == expected
+    with pytest.raises(confide.InputError, match="ill"):
+        model.score(frame[["x"]])
+
+
+@pytest.mark.parametrize("made", [LinearSVC(), ERMClassifier(), confide.Ridge(), confide.AdditiveRegressor()])
+def test_models_without_probabilities_say_what_has_some(made):
+    """`hasattr` is false, as scikit-learn asks."""
+    for name in ("predict_proba", "predict_log_proba"):
+        assert not hasattr(made, name)
+        with pytest.raises(AttributeError, match=r"LogisticRegression has some, and confide\.CalibratedClassifier makes"):
+            getattr(made, name)
+    assert hasattr(LogisticRegression(), "predict_proba")
 
 
 def test_labels_of_a_fitted_model_are_read_as_in_its_fit():

@@ -224,6 +224,15 @@ def test_a_schema_encodes_and_shapes_the_bound(library):
     )
 
 
+def test_the_targets_of_a_frame_to_score_are_the_schemas():
+    """As in a fit."""
+    x = np.random.default_rng(0).uniform(0, 10, 300)
+    frame = pd.DataFrame({"x": x, "y": 2.0 * x})
+    schema = Schema({"x": {"low": 0, "high": 10}}, {"column": "y", "low": 0, "high": 20})
+    model = Ridge(INF, schema=schema).fit(frame)
+    assert model.score(frame) == model.score(frame[["x"]], frame["y"]) > 0.9
+
+
 BAD_PARAMETERS = [
     {"target_bound": 0.0}, {"target_bound": -1.0}, {"target_bound": float("nan")}, {"target_bound": "1"},
     {"target_bound": True}, {"target_bound": INF}, {"row_norm": INF}, {"row_norm": 0.0}, {"alpha": 0.0}, {"alpha": "best"},

@@ -216,6 +216,17 @@ def test_auto_takes_the_method_with_less_noise():
     assert search(grid={"alpha": [10.0, 20.0]}, method="auto").plan(2, 3).method == "repeated"
 
 
+def test_a_plan_names_candidates_as_the_grid_states_them():
+    """Estimators by their classes, parameters by their values, and long values in part."""
+    lines, curves = confide.HuberRegressor(target_bound=1.0), confide.AdditiveRegressor(bounds=(-0.5, 0.5), target_bound=1.0)
+    grid = [{"model": [lines]}, {"model": [curves], "model__knots": [3, {f"x{place}": 2 for place in range(3)}]}]
+    plan = PrivateSearchCV(Pipeline([("model", lines)]), grid, budget=2.0).plan(3000, 3)
+    assert plan.names[:2] == ("HuberRegressor", "AdditiveRegressor, knots 3")
+    assert "candidate 1   AdditiveRegressor, knots 3: objective perturbation, alpha" in str(plan)
+    assert len(plan.names[2]) < 80
+    assert search(grid={}).plan(3000, 3).names == ("as it is",)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_ridges_that_the_proof_makes_equal_are_refused_before_a_charge(rows, method):
     """They would be one candidate twice. Where something else differs too, or one of them is not raised, all is well."""

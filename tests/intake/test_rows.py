@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -95,6 +96,16 @@ def test_each_kind_of_rows_has_its_way_in(tmp_path):
     assert type(checked(checked_input(arrays, None))[0].source) is MemorySource
     assert type(checked(checked_input(in_files(tmp_path), None))[0].source) is StampedSource
     assert checked(checked_input(Recorded(), None), specification(encoder=Encoder(SCHEMA)))[0].source == "source"
+
+
+@pytest.mark.parametrize("given", ["people.csv", Path("people.csv")])
+@pytest.mark.parametrize(
+    "estimator", [confide.LogisticRegression(), confide.AdditiveRegressor(), confide.Ridge(schema=SCHEMA)]
+)
+def test_the_name_of_a_file_is_no_rows(given, estimator):
+    """The refusal says how a file is opened."""
+    with pytest.raises(TypeError, match=r"schema of its columns: confide\.open_rows\(\"people.csv\", schema=schema\)"):
+        estimator.fit(given)
 
 
 def test_rows_that_bring_their_labels_take_no_others(tmp_path):

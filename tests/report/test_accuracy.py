@@ -12,13 +12,13 @@ import pytest
 
 from confide import ApproxDP, Ledger, ParameterError, PureDP, evaluate, load
 from confide.estimators.linear_model import checksum_of_model
+from confide.evaluations.documents import checked_evaluation
 from confide.evaluations.result import NOT_LISTED
 from confide.features.columns import CategoryColumn
 from confide.planning.simulation import simulate
 from confide.report.accuracy import (
     budgets_around,
     charge_of_rates,
-    checked_evaluation,
     forecast_note,
     forecasts_of,
     tables_of_rates,
@@ -67,33 +67,6 @@ def test_the_note_says_what_is_supposed():
 
 
 OWN = checksum_of_model(logistic()[0])
-
-
-def test_an_evaluation_is_read_as_it_is_and_as_json():
-    found = checked_evaluation(rates(), (OWN,))
-    assert found == checked_evaluation(found, (OWN,)) == checked_evaluation({"evaluation": found}, ("x", OWN))
-    ((_, _, lines),) = tables_of_rates(found)
-    assert [name for name, _ in lines] == ["Accuracy", "Sensitivity", "Specificity", "AUC"]
-    assert f"{found['accuracy']['value']:.3f} (" in lines[0][1]
-    hidden = found | {"auc": {"value": None, "low": None, "high": None}}
-    assert tables_of_rates(hidden)[0][2][3][1] == "the noise hides it"
-    assert checked_evaluation(None, (OWN,)) is None
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        {"accuracy": 0.5},
-        {"auc": {"value": 2.0, "low": 0.0, "high": 1.0}},
-        {"auc": {"value": 0.9, "low": 0.95, "high": 0.2}},
-        {"accuracy": {"value": 0.9, "low": 0.1, "high": 0.2}},
-    ],
-)
-def test_what_is_no_evaluation_is_refused(damage):
-    with pytest.raises(ParameterError, match="evaluation"):
-        checked_evaluation(rates().to_dict() | damage, (OWN,))
-    with pytest.raises(ParameterError, match="evaluation must be"):
-        checked_evaluation({"accuracy": 1.0}, (OWN,))
 
 
 @cache

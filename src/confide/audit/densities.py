@@ -325,9 +325,7 @@ def exact(estimator: Any, first: tuple[Any, ...], second: tuple[Any, ...], *, n_
     if densities[1].plan.problem.n_weights != size:
         raise ParameterError("first and second must have rows of the same columns.")
     if size not in _POINTS:
-        raise ParameterError(
-            f"exact integrates over one or two weights, and this fit has {size}. fit_intercept=False has fewer."
-        )
+        raise ParameterError(f"exact is for one or two weights, and this fit has {size}. fit_intercept=False has fewer.")
     points, cell = _grid(densities, size, checked_count("n_points", _POINTS[size] if n_points is None else n_points, 2))
     logs = [density.log(points) for density in densities]
     top = max(float(log.max()) for log in logs)

@@ -73,8 +73,7 @@ def _described(
         ends = outer if behind is None else (float(behind[2]), float(behind[3]))
         if ends is None and name not in known:
             raise ParameterError(
-                f'column "{name}" has no outer bounds; give --outer LOW HIGH or --column {name}:LOW:HIGH, from public '
-                f"knowledge alone."
+                f'column "{name}" has no outer bounds; give --outer LOW HIGH or --column {name}:LOW:HIGH, from public facts.'
             )
         columns[name] = {} if ends is None else {"low": ends[0], "high": ends[1]}
         if own_scale or scale:

@@ -98,9 +98,9 @@ def _kept(document: dict[str, Any], result: Any, charges: Charges, screen: Scree
 
 def _model(path: Path) -> Any:
     """The model of a file, which must have a schema."""
-    from confide.estimators.loading import load
+    from confide.estimators.loading import load_linear
 
-    model = load(path)
+    model = load_linear(path)
     if model.schema is None or model.schema.target is None:
         raise FileError(f"{path} was trained without a schema, which says what the columns mean; evaluate it in Python.")
     return model

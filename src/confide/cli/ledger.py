@@ -199,9 +199,8 @@ def _blocks(ledger: Ledger, path: str) -> Iterator[Block]:
 
     yield verbatim(f"{path}: {ledger.neighbours}, {_protected_persons(ledger)}, accounting {ledger.accounting}")
     yield from ledger.blocks()
-    told = [
-        (row["number"], {name: row[name] for name in DETAILS if row[name] is not None}) for row in entries_as_json(ledger)
-    ]
+    entries = entries_as_json(ledger)
+    told = [(one["number"], {name: one[name] for name in DETAILS if one[name] is not None}) for one in entries]
     if any(said for _, said in told):
         yield heading("What was bought, as whoever charged it says")
     for number, said in told:

@@ -208,8 +208,7 @@ def predicts_a_number(schema: Schema | None) -> bool:
 def _check_suited(kind: str, schema: Schema | None, *, predicts_numbers: bool) -> None:
     if kind == "additive" and schema is None:
         raise ParameterError(
-            "an additive model, which is the default, needs the bounds of each column: give --schema; or --model logistic "
-            "for straight lines."
+            "an additive model, the default, needs bounds of columns: give --schema; or --model logistic, of straight lines."
         )
     if kind in _FOR_NUMBERS and not predicts_numbers:
         raise ParameterError(

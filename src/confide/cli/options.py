@@ -149,9 +149,7 @@ class ModelOptions(SimpleNamespace):
 def _check_suited(row: Parameter, kind: str) -> None:
     """Refuse an option that the model does not have."""
     kinds = {} if row.group == EVERY_MODEL else classes_of_kinds()
-    known = [
-        name for name, of_kind in kinds.items() if any(row.name in inspect.signature(one).parameters for one in of_kind)
-    ]
+    known = [name for name, own in kinds.items() if any(row.name in inspect.signature(one).parameters for one in own)]
     if known and kind not in known:
         models = f"{', '.join(known[:-1])} and {known[-1]}" if len(known) > 1 else f"{known[0]} alone"
         choice = "one of them" if len(known) > 1 else "that model"
@@ -322,6 +320,9 @@ def options_of_command(name: str, *, without: Collection[str] = ()) -> Callable[
         options: list[inspect.Parameter] = []
         hints, own_groups = get_type_hints(command), dict[str, list[str]]()
         for name, parameter in inspect.signature(command).parameters.items():
+            if hints[name] is typer.Context:  # which says what was typed
+                options.append(parameter)
+                continue
             is_group = hints[name] in groups
             members = groups[hints[name]] if is_group else {name: (hints[name], parameter.default)}
             kept = {key: value for key, value in members.items() if key not in without}

@@ -438,9 +438,8 @@ def whole_tables(part: FilePart, layout: Any) -> Iterator[Any]:
 
     names = list(dict.fromkeys([*part.names(), *stated_by_folders(part.path)]))
     for batch in FilePart(part.stamp, dict.fromkeys(names, "text")).tables(names):
-        columns = [
-            batch[one.name].cast(one.type) if one.name in names else pa.nulls(batch.num_rows, one.type) for one in layout
-        ]
+        given, size = set(names), batch.num_rows
+        columns = [batch[one.name].cast(one.type) if one.name in given else pa.nulls(size, one.type) for one in layout]
         yield pa.Table.from_arrays(columns, schema=layout)
 
 

@@ -34,6 +34,7 @@ def predict(
     data: str,
     out: str,
     interval: float | None = None,
+    calibration: Path | None = None,
     on_error: Literal["refuse", "skip", "null"] = "refuse",
     force: bool = False,
     output_format: Format = "text",
@@ -48,6 +49,8 @@ def predict(
     With --interval, the columns `low` and `high` are an interval of the predicted mean, probability or score, if the model
     has intervals. It is not an interval for a single new target.
 
+    With --calibration, or of the file that `save` of a `CalibratedClassifier` wrote, the probability is the calibrated one.
+
     A row may hold a cell that cannot be read, such as text in a column of numbers. By default the table is refused then.
     With --on-error skip such rows are left out. With --on-error null they are kept without a prediction, and the column
     `reason` says why. Standard error says how many there were.
@@ -59,21 +62,21 @@ def predict(
     from confide.data.files import WRITABLE, FilePart, Stamp
     from confide.data.sources import files_of
     from confide.estimators.linear_model import released_model
-    from confide.estimators.loading import load
     from confide.models.model import ShownClass, predicted_column, predicted_number
 
-    _check_options(out, interval, output_format)
-    model = load(model_file)
+    if out == _STANDARD_OUTPUT and output_format == "json":
+        raise ParameterError("--out - writes the table to standard output, so --format json is not possible; leave it out.")
+    model, predicting = _predicting(model_file, calibration, interval)
     files = files_of(data, model.schema)
     if out != _STANDARD_OUTPUT:
-        output.check_path(Path(out), (model_file, *files), WRITABLE, overwrite=force)
+        output.check_path(Path(out), (model_file, *files, *filter(None, [calibration])), WRITABLE, overwrite=force)
     released = released_model(model)
     shown = ShownClass.of(released) if released.domain else None
-    types = _types_of_columns(model, released.domain, interval)
+    types = _types_of_columns(predicting, released.domain, interval)
     parts = [FilePart(Stamp.of(path), _kinds_of_columns(model, model_file)) for path in files]
     for part in parts:
         part.check()
-    layout, seen = output.layout_of(parts), _Seen(model, shown)
+    layout, seen = output.layout_of(parts), _Seen(model, predicting, shown)
     if taken := {*types, *(["reason"] if on_error == "null" else [])} & set(layout.names):
         raise InputError(f"{files[0]} already has a column named {' or '.join(sorted(taken))}; rename it.")
 
@@ -95,8 +98,8 @@ def predict(
     if out == _STANDARD_OUTPUT:
         return
     n_rows = seen.rows - seen.faults.total() * (on_error == "skip")
-    document: dict[str, Any] = {"out": out, "rows": n_rows, "cells_outside_schema": dict(seen.outside)}
-    document["rows_without_prediction"] = dict(seen.faults)
+    counts = {"cells_outside_schema": dict(seen.outside), "rows_without_prediction": dict(seen.faults)}
+    document: dict[str, Any] = {"out": out, "rows": n_rows, **counts}
     if shown is None:
         document |= {"target": predicted_column(released)}
         words = f"Wrote {out}: prediction of {predicted_number(released)}."
@@ -107,14 +110,21 @@ def predict(
     output.Screen(output_format).answer(lambda: document, [verbatim(words)])
 
 
-def _check_options(out: str, interval: float | None, output_format: Format) -> None:
+def _predicting(model_file: Path, calibration: Path | None, interval: float | None) -> tuple[Any, Any]:
+    """The model of a file, and what predicts: itself, or what has its calibrated probabilities."""
+    from confide.estimators.calibration import CalibratedClassifier
+    from confide.estimators.loading import load
+
     if interval is not None and not 0.0 < interval < 1.0:
         raise ParameterError("--interval must be a number strictly between 0 and 1, for example 0.95.")
-    if out == _STANDARD_OUTPUT and output_format == "json":
-        raise ParameterError("--out - writes the table to standard output, so --format json is not possible; leave it out.")
+    loaded: Any = load(model_file)
+    predicting = loaded if calibration is None else CalibratedClassifier(loaded, calibration).fit()
+    if interval is not None and hasattr(predicting, "model"):
+        raise ParameterError("--interval is for the model's own probability, and this one is calibrated; leave it out.")
+    return getattr(predicting, "model", predicting), predicting
 
 
-def _types_of_columns(model: PrivateLinearModel, domain: tuple[Any, ...], interval: float | None) -> dict[str, Any]:
+def _types_of_columns(model: Any, domain: tuple[Any, ...], interval: float | None) -> dict[str, Any]:
     """The columns that are added, in order, and their Arrow types; after the prediction its probability or score."""
     import pyarrow as pa
 
@@ -124,23 +134,23 @@ def _types_of_columns(model: PrivateLinearModel, domain: tuple[Any, ...], interv
 
 
 class _Seen:
-    """A model, the class that is shown, and what was seen while rows were predicted.
+    """A model, what predicts by it, the class that is shown, and what was seen while rows were predicted.
 
     That is the number of rows, cells outside of the schema, and why rows cannot be read.
     """
 
-    def __init__(self, model: PrivateLinearModel, shown: ShownClass | None) -> None:
-        self.model, self.shown = model, shown
+    def __init__(self, model: PrivateLinearModel, predicting: Any, shown: ShownClass | None) -> None:
+        self.model, self.predicting, self.shown = model, predicting, shown
         self.rows, self.outside, self.faults = 0, Counter[str](), Counter[str]()
 
     def tell(self, on_error: str) -> None:
         """Say on standard error what whoever uses the predictions should know."""
         from confide.intake.arrays import text_of_cells_outside
 
-        model = self.model
+        model, void = self.model, self.predicting.guarantee_.void
         n_faults, told = self.faults.total(), []
-        if model.guarantee_.void is not None:
-            told.append(f"this model is NOT PRIVATE. {model.guarantee_.void}")
+        if void is not None:
+            told.append(f"this model is NOT PRIVATE. {void}")
         if model.schema is not None and self.outside:
             told.append(text_of_cells_outside(model.schema, self.rows - n_faults, self.outside))
         if n_faults:
@@ -182,8 +192,8 @@ def _scored(seen: _Seen, part: FilePart, table: Any, types: dict[str, Any], inte
 
 def _predictions(seen: _Seen, rows: Any, interval: float | None) -> list[Any]:
     """The columns that are added to rows that can be read."""
-    model, shown = seen.model, seen.shown
-    X = rows if model.schema is not None else rows.to_pandas()
+    model, shown = seen.predicting, seen.shown
+    X = rows if seen.model.schema is not None else rows.to_pandas()
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always", SchemaWarning)
         columns = [model.predict(X).tolist()]
@@ -289,7 +299,7 @@ def export(
     from confide.estimators.loading import load
     from confide.files import new_file
 
-    makers: dict[str, Callable[[PrivateLinearModel], bytes]] = {
+    makers: dict[str, Callable[[Any], bytes]] = {
         ".sql": lambda model: model.to_sql(table, dialect).encode(),
         ".py": lambda model: model.to_python().encode(),
         ".onnx": lambda model: bytes(model.to_onnx().SerializeToString()),

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import typer
 
 from confide.blocks import text, verbatim
 from confide.cli.failures import NO_GUARANTEE
 from confide.cli.options import Adjust, options_of_command
-from confide.errors import FileError, ParameterError
-from confide.features.toml_form import refuse_address
+from confide.errors import ParameterError
 
 _ENDING_OF = {"html": ".html", "pdf": ".pdf", "markdown": ".md", "json": ".json"}
 
@@ -41,7 +39,7 @@ def report(
     """
     from confide.accounting.ledger import Ledger
     from confide.cli import output
-    from confide.estimators.loading import load
+    from confide.estimators.loading import load_linear
     from confide.files import read_document, sha256_of
     from confide.report.accuracy import forecasts_of, place_without_password
     from confide.report.contents import contents_of
@@ -56,14 +54,14 @@ def report(
     if ledger is not None and "://" not in ledger:
         inputs.append(Path(ledger))
     output.check_path(place, inputs, (".zip",) if as_zip else tuple(endings), overwrite=force)
-    model = load(model_file)
+    model = load_linear(model_file)
     with output.working("simulating fits") if error is not None else output.working("writing the report"):
         forecasts = () if error is None else forecasts_of(model, error, positive_rate)
     contents = contents_of(
         model, level=level, adjust=adjust, ledger=None if ledger is None else Ledger(ledger),
         ledger_name=place_without_password(ledger or ""), analyst=analyst, data_name=data_name, forecasts=forecasts,
         fingerprint="" if fingerprint is None else sha256_of(fingerprint),
-        evaluation=None if evaluation is None else _json_of(evaluation), sha256=sha256_of(model_file),
+        evaluation=evaluation, sha256=sha256_of(model_file),
         written_by=str(read_document(model_file)["version"]), model_name=model_file.name,
     )  # fmt: skip
     written = f"Wrote {place}"
@@ -75,13 +73,3 @@ def report(
     output.Screen().show([verbatim(written), text(contents.verdict.headline)])
     if not contents.is_sound:
         raise typer.Exit(NO_GUARANTEE)
-
-
-def _json_of(path: Path) -> Any:
-    refuse_address(path)
-    try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror}.") from None
-    except (RecursionError, ValueError):
-        raise FileError(f"{path} is not JSON; give the file that `confide evaluate --format json` wrote.") from None

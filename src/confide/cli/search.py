@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+import typer
 
 from confide.blocks import Block, heading, table, text, verbatim
 from confide.cli.option_values import OPTION_OF, classes_of_kinds
@@ -24,7 +28,7 @@ from confide.known_words import listed_unknown
 
 if TYPE_CHECKING:
     from confide.estimators.linear_model import PrivateLinearModel
-    from confide.estimators.search import PrivateSearchCV
+    from confide.estimators.search import PrivateSearchCV, SearchPlan
 
 
 @options_of_command("search", without=("row_norm", "intervals", "interest", "risk_differences", "jobs"))
@@ -42,7 +46,9 @@ def search(
     options: ModelOptions,
     out: Path = Path("model.json"),
     force: bool = False,
+    dry_run: bool = False,
     output_format: Format = "text",
+    context: typer.Context,
 ) -> None:
     """Choose options of a model from a public list, and release the choice with the model under one budget.
 
@@ -58,8 +64,10 @@ def search(
     budget, columns = spending.budget, schema_with_target(schema)
     files = files_of(data, columns)
     output.check_path(out, [*files, schema, *options.files, *files_of_ledger(spending.ledger)], overwrite=force)
+    points = grid_of(grid)
+    _refuse_typed(context, points[0])
     models, points = models_of(
-        grid_of(grid), lambda **kind: ModelOptions(**vars(options) | {"seed": None} | kind).estimator(budget, columns)
+        points, lambda **kind: ModelOptions(**vars(options) | {"seed": None} | kind).estimator(budget, columns)
     )
     charges = spending.charges(out, options.max_rows_per_person)
     searched = PrivateSearchCV(
@@ -67,14 +75,17 @@ def search(
         score_share=score_share, clip=clip, expected_tries=expected_tries, ledger=charges.ledger, random_state=options.seed,
     )  # fmt: skip
     screen = output.Screen(output_format)
-    with spending.charged(charges):
+    with nullcontext() if dry_run else spending.charged(charges):
         rows: Any = open_rows(files, columns)
         with output.working("counting the rows"):
             n_rows = rows.count()
-        planned = searched.plan(n_rows)
-        if len(planned.plans) == 1:
-            raise ParameterError("--grid has a single candidate, and `confide fit` has the whole budget for it.")
+        planned = _planned(searched, points, n_rows)
         screen.show(output.blocks_of_plan(planned))
+        if dry_run:
+            charges.checked([planned.event], columns)
+            plans = [{"candidate": name} | plan.to_dict() for name, plan in zip(planned.names, planned.plans, strict=True)]
+            screen.answer(lambda: {"candidates": plans}, [text("A dry run: nothing was charged, and nothing written.")])
+            return
         with output.working("searching"):
             searched.fit(rows)
         *_, best = getattr(searched.best_estimator_, "named_steps", {"": searched.best_estimator_}).values()
@@ -86,6 +97,26 @@ def search(
             [heading("Done"), text(charges.closing_sentence()), verbatim(f"Wrote {out}")],
         )
     exit_if_void(best.guarantee_.void)
+
+
+def _refuse_typed(context: typer.Context, point: dict[str, Any]) -> None:
+    """Refuse an option that was typed beside a grid that lists its values, and would be ignored."""
+    for row in MODEL_OPTIONS.values():
+        source = context.get_parameter_source(row.key)
+        if row.name in point and source is not None and source.name == "COMMANDLINE":
+            raise ParameterError(f"{row.flag} has one value, and --grid lists several for it; leave one of both out.")
+
+
+def _planned(searched: PrivateSearchCV, points: list[dict[str, list[Any]]], n_rows: int) -> SearchPlan:
+    """The plan, whose candidates are called as the grid states them, such as "additive, knots 4"."""
+    from confide.estimators.search import ParameterGrid
+
+    options = [_options_of(point).items() for point in ParameterGrid(points)]
+    named = (", ".join(f"{option[2:]} {value}" for option, value in own).removeprefix("model ") for own in options)
+    planned = replace(searched.plan(n_rows), names=tuple(named))
+    if len(planned.plans) == 1:
+        raise ParameterError("--grid has a single candidate, and `confide fit` has the whole budget for it.")
+    return planned
 
 
 _NOT_SEARCHED = ("prior", "public_prior", "effects", "jobs", "seed", "intervals", "interest", "risk_differences")
@@ -115,9 +146,7 @@ def grid_of(given: list[str]) -> list[dict[str, list[Any]]]:
     unknown = [name for name in texts if name.replace("_", "-") not in known]
     if unknown or not texts:
         which = f"{listed_unknown(unknown, known)} cannot be chosen; these can: {', '.join(known)}." if unknown else ""
-        raise ParameterError(
-            f"--grid must name options of a model and values for each, as in --grid alpha=.001,.01. {which}"
-        )
+        raise ParameterError(f"--grid must name options of a model and their values, as in --grid alpha=.001,.01. {which}")
     rows = {name: MODEL_OPTIONS["kind" if name == "model" else name] for name in texts}
     return [{row.name: [value_of(row, value) for value in texts[name]] for name, row in rows.items()}]
 

@@ -116,9 +116,7 @@ def _text(study: Study, key: str, value: Any) -> str:
     return ",".join(":".join(map(str, row)) for row in rows)
 
 
-_WAYS_OUT = (
-    'Or leave the table [evaluation] out. To charge for hidden rates all the same, write "allow_hidden = true" there.'
-)
+_WAYS_OUT = 'Or leave the table [evaluation] out. To charge for hidden rates, write "allow_hidden = true" there.'
 
 
 @dataclass(slots=True)
@@ -287,11 +285,11 @@ class StudyRun:
 
     def fitted(self) -> PrivateLinearModel:
         """The model: trained, charged and written now, or read from the file that an earlier run wrote."""
-        from confide.estimators.loading import load
+        from confide.estimators.loading import load_linear
 
         study = self.study
         if self.prepared is None:
-            return load(study.located(study.outputs.model))
+            return load_linear(study.located(study.outputs.model))
         files = {"study": study.path, "schema": study.located(study.data.schema)}
         checksums = {name: checksum_of(path) or "" for name, path in files.items()}
         charges = self.prepared.charges
@@ -382,9 +380,8 @@ def _prepared(study: Study, options: ModelOptions, fit: Step) -> PreparedFit:
     query, out = study.data.query, study.located(study.outputs.model)
     try:
         schema = study.located(study.data.schema)
-        data = (
-            str(study.located(study.data.file)) if query is None else rows_asked_for(study.data.file, study.located(query))
-        )
+        file = study.data.file
+        data = str(study.located(file)) if query is None else rows_asked_for(file, study.located(query))
         return prepared_fit(data=data, schema=schema, options=options, spending=spending, out=out, cohort=study.cohort)
     except ParameterError as error:
         raise _in_its_words(study, error) from None

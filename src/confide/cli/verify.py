@@ -20,13 +20,13 @@ def verify(model_file: Path, ledger: str | None = None, schema: Path | None = No
     program can check is named too.
     """
     from confide.cli import output
-    from confide.estimators.loading import load
+    from confide.estimators.loading import load_linear
     from confide.files import read_document, sha256_of
     from confide.report import verification
     from confide.report.writing import ledger_at
 
     findings = verification.verify(
-        load(model_file),
+        load_linear(model_file),
         sha256=sha256_of(model_file),
         written_by=str(read_document(model_file)["version"]),
         ledger=None if ledger is None else ledger_at(ledger),
@@ -37,12 +37,9 @@ def verify(model_file: Path, ledger: str | None = None, schema: Path | None = No
         if sentences := [f"  - {finding.sentence}" for finding in findings if finding.outcome == outcome]:
             blocks += [heading(outcome.capitalize()), text(*sentences)]
     blocks.append(heading("Verified: what can be checked holds." if is_verified else "NOT VERIFIED: see what failed."))
-    outcomes = [
-        {"outcome": finding.outcome, "sentence": finding.sentence, "parts": list(finding.parts)} for finding in findings
-    ]
-    output.Screen(output_format).answer(
-        lambda: {"model": str(model_file), "verified": is_verified, "findings": outcomes}, blocks
-    )
+    outcomes = [{"outcome": one.outcome, "sentence": one.sentence, "parts": list(one.parts)} for one in findings]
+    document = {"model": str(model_file), "verified": is_verified, "findings": outcomes}
+    output.Screen(output_format).answer(lambda: document, blocks)
     if not is_verified:
         raise typer.Exit(NO_GUARANTEE)
 
@@ -51,10 +48,10 @@ def verify(model_file: Path, ledger: str | None = None, schema: Path | None = No
 def inspect(model_file: Path, adjust: Adjust | None = None, output_format: Format = "text") -> None:
     """Show the guarantee, effects and weights of a model file, with intervals if a share of the budget paid for them."""
     from confide.cli import output
-    from confide.estimators.loading import load
+    from confide.estimators.loading import load_linear
     from confide.report.findings import has_tests
 
-    model, screen = load(model_file), output.Screen(output_format)
+    model, screen = load_linear(model_file), output.Screen(output_format)
     if adjust is not None and not has_tests(model):
         raise ParameterError("--adjust is for models with intervals, and this model released nothing for them.")
     screen.show([verbatim(f"{model_file}: {type(model).__name__}, alpha {model.alpha_:.6g}")])

@@ -40,9 +40,7 @@ READABLE = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".feather", ".arro
 WRITABLE = (".csv", ".parquet", ".feather", ".arrow")
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 """What may stand between the cells of a CSV file, and its name."""
-CSV_MISSING = tuple(
-    f"{before}{word}{behind}" for word in ("", *MISSING_WORDS) for before in ("", " ") for behind in ("", " ")
-)
+CSV_MISSING = tuple(f"{start}{word}{end}" for word in ("", *MISSING_WORDS) for start in ("", " ") for end in ("", " "))
 """Cells of a CSV file that are missing where a number is declared: words with at most one blank on each side."""
 _QUOTES = '{}: a quote (") is not closed. Close it; if it belongs to a cell, write "" for it and put the cell in quotes.'
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -190,9 +188,8 @@ class FilePart:
             # Waking a thread for each column takes a quarter of the time of reading. One or two processors do not win it
             # back.
             several = pa.cpu_count() > 2
-            yield from file.iter_batches(
-                min(n_rows, _MOST_BATCH_ROWS), columns=names, row_groups=groups, use_threads=several
-            )
+            size = min(n_rows, _MOST_BATCH_ROWS)
+            yield from file.iter_batches(size, columns=names, row_groups=groups, use_threads=several)
 
     def _arrow(self, names: list[str]) -> Iterator[Any]:
         import pyarrow as pa

@@ -71,9 +71,8 @@ def files_of(
     if len({path.resolve() for path in found}) < len(found):
         # Each row must be counted only once.
         raise ParameterError("these files name the same file twice; give each once.")
-    files = tuple(
-        path if path in given and isinstance(path, SpooledFile) else _readable(path, schema, target) for path in found
-    )
+    own = [path for path in given if isinstance(path, SpooledFile)]
+    files = tuple(path if path in own else _readable(path, schema, target) for path in found)
     if len({suffix_of(path) for path in files}) > 1:
         raise ParameterError("the files are of several kinds; give files of one kind.")
     return files

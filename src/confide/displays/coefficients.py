@@ -12,7 +12,6 @@ from confide.effects.picture import (
     GREYS,
     NOISE_IN_PICTURE,
     Display,
-    axes_for,
     broken,
     number_text,
     plain,
@@ -200,10 +199,10 @@ class CoefficientsDisplay(Display):
         display = cls(drawn[:most], outcome=outcome, ratio=ratio, level=level, n_coefficients=len(drawn))
         return display.plot(ax=ax)
 
-    def _drawn(self, ax: Any) -> list[Any]:
+    def _draw(self, ax: Any) -> None:
         shown, number = len(self.coefficients), self.n_coefficients
         longest = min(max(len(line.title) for line in self.coefficients), _LONGEST_NAME)
-        ax = axes_for("CoefficientsDisplay", ax, (4.6 + 0.075 * longest, 0.32 * shown + 1.9))
+        ax = self._on(ax, (4.6 + 0.075 * longest, 0.32 * shown + 1.9))
         ax.axvline(0.0, color="0.5", linewidth=0.8)
         for place, line in enumerate(self.coefficients):
             for size, alpha in zip(line.noise, GREYS, strict=False):
@@ -230,4 +229,3 @@ class CoefficientsDisplay(Display):
             above.spines["top"].set_visible(False)
             above.tick_params(labelsize="small", length=0.0)
             above.set_xlabel(self.ratio, fontsize="small", loc="right")
-        return [ax]

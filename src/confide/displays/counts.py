@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
-from confide.effects.picture import BLUE, Display, axes_for, plain, pyplot_for
+from confide.effects.picture import BLUE, Display, plain, pyplot_for
 from confide.errors import ParameterError, checked_axes
 from confide.estimators.evaluation import evaluate
 from confide.evaluations.class_rates import ClassEvaluation
@@ -55,10 +55,8 @@ class CountsDisplay(Display):
             If Matplotlib is not installed, it is no evaluation, or the model gives no such picture.
         """
         if not isinstance(evaluation, cls._draws):
-            raise ParameterError(
-                f"{cls.__name__}.from_counts needs what confide.evaluate gives for such models. To release and draw, call "
-                f"{cls.__name__}.from_estimator(model, X, y, budget=...)."
-            )
+            call = f"To release and draw, call {cls.__name__}.from_estimator(model, X, y, budget=...)."
+            raise ParameterError(f"{cls.__name__}.from_counts needs what confide.evaluate gives for such models. {call}")
         return cls(evaluation).plot(ax=ax)
 
     @classmethod
@@ -95,11 +93,10 @@ class CountsDisplay(Display):
         Guarantee: that of `confide.evaluate` at this budget, for the rows given here.
         """
         if X is None or budget is None:
+            call = f"{cls.__name__}.from_estimator(model, X, y, budget=0.5, ledger=ledger)"
             raise ParameterError(
-                f"{cls.__name__}.from_estimator counts rows privately, so it needs rows and a price: "
-                f"{cls.__name__}.from_estimator(model, X, y, budget=0.5, ledger=ledger), with rows from which the model did "
-                f"not learn. To draw counts that were released, call {cls.__name__}.from_counts(evaluation). Nothing was "
-                f"charged."
+                f"rows from which the model did not learn are counted privately, so give them and a price: {call}. To draw "
+                f"counts that were released, call {cls.__name__}.from_counts(evaluation). Nothing was charged."
             )
         pyplot_for(cls.__name__)
         checked_axes("ax", ax)
@@ -154,8 +151,8 @@ class CalibrationDisplay(CountsDisplay):
     _needs_probabilities = True
     _draws = (Evaluation, ClassEvaluation, NumberEvaluation)
 
-    def _drawn(self, ax: Any) -> list[Any]:
-        (across, up), ax = _names_of_axes(self.evaluation), axes_for("CalibrationDisplay", ax, (5.0, 4.8))
+    def _draw(self, ax: Any) -> None:
+        (across, up), ax = _names_of_axes(self.evaluation), self._on(ax, (5.0, 4.8))
         rates, edges = self.evaluation.calibration, self.evaluation.edges
         low, high = edges[0], edges[-1]
         ax.plot([low, high], [low, high], color="0.4", linestyle="--", linewidth=1.0, label="calibrated")
@@ -176,7 +173,6 @@ class CalibrationDisplay(CountsDisplay):
         title = f"Calibration\n{self._released_under}{hides}"
         ax.set_title(title, fontsize="medium", loc="left")
         ax.legend(loc="upper left", fontsize="small", frameon=False)
-        return [ax]
 
 
 def _names_of_axes(evaluation: Any) -> tuple[str, str]:
@@ -217,8 +213,8 @@ class RocDisplay(CountsDisplay):
     Guarantee: that of the evaluation. The picture is made of its noisy counts alone.
     """
 
-    def _drawn(self, ax: Any) -> list[Any]:
-        ax, evaluation = axes_for("RocDisplay", ax, (5.0, 4.8)), self.evaluation
+    def _draw(self, ax: Any) -> None:
+        ax, evaluation = self._on(ax, (5.0, 4.8)), self.evaluation
         ax.plot([0.0, 1.0], [0.0, 1.0], color="0.4", linestyle="--", linewidth=1.0, label="chance")
         area = evaluation.auc
         if area.value is None:
@@ -237,4 +233,3 @@ class RocDisplay(CountsDisplay):
         ax.set(xlabel=plain(across), ylabel=plain(f"{up} {evaluation.outcome}"), xlim=(0.0, 1.0), ylim=(-0.02, 1.02))
         ax.set_title(f"ROC, intervals at {evaluation.level:g}\n{self._released_under}", fontsize="medium", loc="left")
         ax.legend(loc="lower right", fontsize="small", frameon=False)
-        return [ax]

@@ -9,7 +9,7 @@ from typing import Any
 from confide.accounting.batches import spending_of
 from confide.accounting.ledger import Ledger
 from confide.accounting.records import Entry
-from confide.effects.picture import BLUE, ORANGE, Display, axes_for, plain, shortened
+from confide.effects.picture import BLUE, ORANGE, Display, plain, shortened
 from confide.errors import ParameterError, checked_list
 from confide.planning.made_up_fits import estimator_with, parameters_of
 from confide.planning.simulation import COVERAGE, Forecast, simulate
@@ -106,8 +106,8 @@ class PrivacyAccuracyDisplay(Display):
         forecasts = [simulate(candidate, n_rows, n_features, error=error, positive_rate=positive_rate) for candidate in made]
         return cls(forecasts, budget=chosen).plot(ax=ax)
 
-    def _drawn(self, ax: Any) -> list[Any]:
-        ax = axes_for("PrivacyAccuracyDisplay", ax, (6.4, 4.2))
+    def _draw(self, ax: Any) -> None:
+        ax = self._on(ax, (6.4, 4.2))
         amounts = [forecast.plan.event.budget.amount for forecast in self.forecasts]
         first = self.forecasts[0]
         lows, highs = zip(*[(1.0 - forecast.high, 1.0 - forecast.low) for forecast in self.forecasts], strict=True)
@@ -127,7 +127,6 @@ class PrivacyAccuracyDisplay(Display):
         name, delta = self.budget.symbol, f" (delta = {self.budget.slack:g})" if self.budget.is_approximate else ""
         ax.set(xlabel=name + delta, ylabel="expected accuracy on new rows")
         ax.legend(fontsize="small", frameon=False)
-        return [ax]
 
 
 def budgets_around(budget: Budget) -> list[Budget]:
@@ -196,9 +195,9 @@ class LedgerDisplay(Display):
         opened = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         return cls(spending_of(opened), limit=opened.limit).plot(ax=ax)
 
-    def _drawn(self, ax: Any) -> list[Any]:
+    def _draw(self, ax: Any) -> None:
         n = len(self.spending)
-        ax = axes_for("LedgerDisplay", ax, (max(6.0, min(12.0, 2.4 + 0.6 * n)), 4.4))
+        ax = self._on(ax, (max(6.0, min(12.0, 2.4 + 0.6 * n)), 4.4))
         limit, amounts = self.limit.amount, [0.0, *(spent.amount for _, spent in self.spending)]
         # What was spent stays so until the next charge. The last step is as wide as the others.
         places, heights = [*range(n + 2)], [*amounts, amounts[-1]]
@@ -212,7 +211,6 @@ class LedgerDisplay(Display):
         self._name_charges(ax, n)
         delta = f" (delta up to {self.limit.slack:g})" if self.limit.is_approximate else ""
         ax.set(ylabel=f"{self.limit.symbol} spent{delta}", xlim=(0.0, n + 1.0), ylim=(0.0, 1.08 * limit))
-        return [ax]
 
     def _name_charges(self, ax: Any, n: int) -> None:
         """Number, day and purpose of each charge, or of some of them where there are many."""

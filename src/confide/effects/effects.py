@@ -381,9 +381,8 @@ class _SumOfFeatures:
 
     def strongest_pairs(self) -> dict[tuple[str, ...], Array]:
         """The parts of the pairs of columns with the largest variance, summed over vectors."""
-        terms = [
-            Term(pair, tuple(self.points[name] for name in pair), self.part(pair)) for pair in combinations(self.points, 2)
-        ]
+        pairs = combinations(self.points, 2)
+        terms = [Term(pair, tuple(self.points[name] for name in pair), self.part(pair)) for pair in pairs]
         strongest = sorted(terms, key=lambda term: -float(variances_of(term).sum()))[:_MOST_PAIRS]
         return {term.columns: term.effects for term in terms if term in strongest}
 
@@ -877,9 +876,7 @@ def in_original_units(encoder: Encoder, weights: Array, intercepts: Array) -> tu
         The columns in the order of the schema, then interactions, and the intercept last.
     """
     points = points_of(encoder)
-    in_interactions = {
-        name for interaction in encoder.schema.interact if not interaction.is_curve for name in interaction.columns
-    }
+    in_interactions = {name for made in encoder.schema.interact if not made.is_curve for name in made.columns}
     axes = {name: _axis_of(point, has_interactions=name in in_interactions) for name, point in points.items()}
 
     def part_of(name: str, keeps: bool, effects: Array, axis: int) -> Array:

@@ -134,12 +134,17 @@ class Display(ABC):
         ParameterError
             If Matplotlib is not installed.
         """
-        self.axes_ = self._drawn(ax)
+        self._draw(ax)
         return self
 
     @abstractmethod
-    def _drawn(self, ax: Any) -> list[Any]:
-        """The axes on which it was drawn."""
+    def _draw(self, ax: Any) -> None:
+        """Draw on these axes, or on those of a new figure, and keep them as `axes_`."""
+
+    def _on(self, ax: Any, size: tuple[float, float]) -> Any:
+        """The axes to draw on, which are kept: see `axes_for`."""
+        self.axes_ = [axes_for(type(self).__name__, ax, size)]
+        return self.axes_[0]
 
     @property
     def ax_(self) -> Any:

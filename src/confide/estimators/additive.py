@@ -136,16 +136,15 @@ class EffectsDisplay(Display):
             raise ParameterError(f"columns must be some of the model's columns, which are {listed(names)}.")
         effects.check_label(label)
         level = checked_level(level)
-        by_name = {
-            effect.name: effect for effect in effects.with_bands(level) if len(effect.columns) == 1 and effect.label == label
-        }
+        shown = (effect for effect in effects.with_bands(level) if len(effect.columns) == 1)
+        by_name = {effect.name: effect for effect in shown if effect.label == label}
         if columns is None:
             wanted = tuple(sorted(by_name, key=lambda name: by_name[name].size, reverse=True))
         outcome = effects.outcome if label is None else f"{effects.unit} of class {label}"
         return cls((by_name[name] for name in wanted), outcome=outcome, level=level).plot(ax=ax)
 
-    def _drawn(self, ax: Any) -> list[Any]:
-        return draw_effects(self.effects, self.outcome, self.level, ax)[1]
+    def _draw(self, ax: Any) -> None:
+        self.axes_ = draw_effects(self.effects, self.outcome, self.level, ax)[1]
 
 
 # Effects of columns, as attributes and methods of a fitted model whose rows a schema describes.

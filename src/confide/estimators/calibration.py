@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-from typing import Any
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from copy import copy
+from dataclasses import field, replace
+from typing import Any, Self
 
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
+from confide._version import __version__
 from confide.array_types import Array
 from confide.blocks import Shown
 from confide.errors import ParameterError
-from confide.estimators.linear_classifier import LinearClassifier
-from confide.estimators.linear_model import checksum_of_model, released_model
+from confide.estimators.linear_classifier import LinearClassifier, share_right
+from confide.estimators.linear_model import checksum_of_model, document_of_model, released_model
 from confide.estimators.parameters import BaseEstimator, ClassifierMixin, estimator
-from confide.inference.rates import Evaluation
-from confide.models.model import Link, ShownClass
+from confide.evaluations.documents import checked_evaluation
+from confide.files import write_document
+from confide.guarantee import Guarantee
+from confide.inference.rates import guarantee_in_words
+from confide.models.exports import binned_by, calibrated_sql, onnx_model_of, python_of
+from confide.models.model import ShownClass
 
 _LEAST_CHANCE = 0.001
 """No bin is certain of a class: a log loss would be infinite."""
@@ -28,27 +37,32 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
     `confide.evaluate` releases how many rows of each class lie in each bin of the score. Isotonic regression of these counts
     gives the probability at the middle of each bin, which never falls as the score rises, and straight lines lie between.
     That is for classifiers without probabilities, such as `LinearSVC`, and where those of the model are too sure or too
-    cautious. It needs no `fit`: it is made of what was released, and costs nothing more.
+    cautious. It needs no `fit`: it is made of what was released, and costs nothing more. Clones
+    share model and evaluation.
 
     Parameters
     ----------
     model : LinearClassifier
         A fitted or loaded model of two classes.
-    evaluation : Evaluation
-        What `confide.evaluate` gave for this very model, on rows from which it did not learn. 50 bins serve well:
+    evaluation : Evaluation, dict, or path of a file of JSON
+        What `confide.evaluate` gave for this very model, on rows from which it did not learn, or the document that
+        `confide evaluate` writes. 50 bins serve well:
         ``confide.evaluate(model, X, y, budget=0.5, n_bins=50, ledger=ledger)``.
 
     Attributes
     ----------
     classes_ : array (2,)
         Those of the model.
+    guarantee_ : Guarantee
+        That of the model, which is void also where that of the evaluation is. `statement` has both.
     chances_ : array (n_bins,)
         The probability of the class that the evaluation calls positive, at the middle of each bin.
 
     Raises
     ------
-    ParameterError
-        When it is first used, if the model is not the one that was evaluated, or the evaluation has no such counts.
+    ParameterError, FileError
+        When it is first used, if the model is not the one that was evaluated, the evaluation has no such counts, or its file
+        cannot be read.
 
     Notes
     -----
@@ -60,26 +74,34 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
     --------
     >>> import confide
     >>> adult = confide.datasets.load_adult()
-    >>> model = confide.LinearSVC(1.0, schema=adult.schema).fit(adult.X_train, adult.y_train)
-    >>> counts = confide.evaluate(model, adult.X_test[:8000], adult.y_test[:8000], budget=1.0, n_bins=50)
+    >>> model = confide.LinearSVC(1.0, schema=adult.schema)
+    >>> model = model.fit(adult.X_train, adult.y_train)
+    >>> X, y = adult.X_test[:8000], adult.y_test[:8000]
+    >>> counts = confide.evaluate(model, X, y, budget=1.0, n_bins=50)
     >>> calibrated = confide.CalibratedClassifier(model, counts)
     >>> calibrated.predict_proba(adult.X_test[8000:]).shape
     (8281, 2)
     """
 
     model: LinearClassifier = field(kw_only=False)
-    evaluation: Shown = field(kw_only=False)
+    evaluation: Shown | Mapping[str, object] | str | os.PathLike[str] = field(kw_only=False)
 
-    def _checked(self) -> tuple[LinearClassifier, Evaluation, ShownClass]:
-        model, counts = self.model, self.evaluation
-        if not isinstance(counts, Evaluation) or not isinstance(model, LinearClassifier):
-            raise ParameterError(
-                "give a fitted classifier of two classes, and the Evaluation that confide.evaluate gave for it on rows held "
-                "out, as it was returned: not with groups, and neither a file nor a dict of it."
-            )
-        if counts.model_checksums != (checksum_of_model(model),):
-            raise ParameterError("the evaluation is that of another model: evaluate this one, on rows held out.")
-        return model, counts, ShownClass.of(released_model(model))
+    def _checked(self) -> tuple[LinearClassifier, dict[str, Any], Array]:
+        """The model; what the evaluation says, as JSON values; and the probability at the middle of each bin."""
+        model, facts = self.model, None
+        if isinstance(model, LinearClassifier):
+            facts = checked_evaluation(self.evaluation, (checksum_of_model(model),))
+        with suppress(KeyError, TypeError, ValueError):
+            counts = np.asarray((facts or {})["counts"], dtype=np.float64)
+            if counts.shape == (2, counts.size // 2) and counts.size >= 4 and np.isfinite(counts).all():
+                return model, dict(facts or {}), _chances(counts)
+        raise ParameterError(
+            "give a fitted classifier of two classes, and the evaluation that confide.evaluate gave for it on rows held "
+            "out, without groups and clip, as it was returned, or as the JSON document that `confide evaluate` writes."
+        )
+
+    def __sklearn_clone__(self) -> Self:
+        return copy(self)  # nothing is learned that a clone must lose
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -90,7 +112,37 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def chances_(self) -> Array:
-        return _curve(self._checked()[1])[1]
+        return self._checked()[2]
+
+    @property
+    def guarantee_(self) -> Guarantee:
+        """The guarantee of the model, which is void also where that of the evaluation is."""
+        model, facts, _ = self._checked()
+        return replace(model.guarantee_, void=model.guarantee_.void or facts["void"])
+
+    def fit(self, X: Any = None, y: Any = None) -> Self:
+        """Check that the evaluation is that of the model. Nothing is learned: as in scikit-learn's FrozenEstimator.
+
+        Parameters
+        ----------
+        X, y : as in `fit` of the model
+            Not used.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ParameterError, FileError
+            If the evaluation is that of another model, or none, or its file cannot be read.
+
+        Notes
+        -----
+        Guarantee: none is needed, because no row is used. Source: this is no method of learning.
+        """
+        self._checked()
+        return self
 
     def predict_proba(self, X: Any) -> Array:
         """Compute the calibrated probability of each class in `classes_`, (n, 2).
@@ -109,11 +161,10 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         ParameterError, InputError
             If the evaluation is that of another model, or the rows cannot be used. The message shows no value from them.
         """
-        model, counts, shown = self._checked()
-        # The bins of an evaluation are those of probabilities, or of scores as if they were log-odds.
-        link = model._link if model._link.has_probabilities else Link("logistic")
-        binned = link.mean(shown.of_rows(model.decision_function(X)))
-        chances = np.interp(binned, *_curve(counts))
+        model, _, at_middles = self._checked()
+        shown, n_bins = ShownClass.of(released_model(model)), at_middles.size
+        binned = binned_by(model._link).mean(shown.of_rows(model.decision_function(X)))
+        chances = np.interp(binned * n_bins - 0.5, np.arange(n_bins), at_middles)
         pair = (1.0 - chances, chances) if shown.sign > 0.0 else (chances, 1.0 - chances)
         return np.column_stack(pair)
 
@@ -137,6 +188,25 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         """
         return np.asarray(self.model.classes_[self.predict_proba(X).argmax(axis=1)])
 
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Compute the accuracy on the given rows. On private rows it is outside every guarantee.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `score` of the model
+
+        Returns
+        -------
+        float, from 0 to 1
+            The share of rows whose label is predicted.
+
+        Raises
+        ------
+        ParameterError, InputError
+            As in `predict_proba`, or if labels or weights cannot be used.
+        """
+        return share_right(self.model, X, y, sample_weight, lambda rows: self.predict_proba(rows).argmax(axis=1))
+
     def statement(self) -> str:
         """What is promised: the statement of the model, and that of the evaluation.
 
@@ -145,9 +215,74 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         str
             Whole sentences, a paragraph or a point a line.
         """
-        model, counts, _ = self._checked()
-        held_out = f"Probabilities follow from counts of rows held out. {counts.guarantee_in_words()}"
-        return f"{model.guarantee_.statement()}\n{held_out}"
+        model, facts, _ = self._checked()
+        return f"{model.guarantee_.statement()}\n{_said_of(facts)}"
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the model and the evaluation as one file of JSON, with a checksum. `confide.load` reads it.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to write.
+        overwrite : bool, default False
+            Whether to replace a file that exists.
+
+        Raises
+        ------
+        ParameterError, FileError
+            If the evaluation is that of another model; if the file exists and `overwrite` is false, or it cannot be written.
+        """
+        model, facts, _ = self._checked()
+        parts = {"model": document_of_model(model), "evaluation": facts}
+        write_document(path, {"version": __version__, "estimator": type(self).__name__} | parts, overwrite=overwrite)
+
+    def report(self, path: str | os.PathLike[str] | None = None, **given: Any) -> None:
+        """Write the report of the model with the rates of this evaluation, of which the probabilities are made.
+
+        Parameters
+        ----------
+        path, **given : as in `report` of the model
+
+        Raises
+        ------
+        ParameterError, FileError
+            As there, or if the evaluation is that of another model.
+        """
+        model, facts, _ = self._checked()
+        model.report(path, evaluation=facts, **given)
+
+    def to_onnx(self) -> Any:
+        """Write the model as an ONNX graph with one more output: `calibrated`, (n, 2), which `predict_proba` gives here.
+
+        Returns
+        -------
+        onnx.ModelProto
+            That of the model; the other outputs are the model's own.
+
+        Raises
+        ------
+        ParameterError
+            As in `to_onnx` of the model, or if the evaluation is that of another model.
+        """
+        model, facts, chances = self._checked()
+        return onnx_model_of(released_model(model), model._link, chances, _said_of(facts))
+
+    def to_python(self) -> str:
+        """Write the model as a file of Python, whose predictions have the calibrated probability as `calibrated`.
+
+        Returns
+        -------
+        str
+            As `to_python` of the model; `calibrated` is that of the class whose score or probability it has.
+
+        Raises
+        ------
+        ParameterError
+            As in `to_python` of the model, or if the evaluation is that of another model.
+        """
+        model, facts, chances = self._checked()
+        return python_of(released_model(model), model._link, chances, _said_of(facts))
 
     def to_sql(self, table: str = "people", dialect: str = "postgresql") -> str:
         """Write the model as a query in SQL, with the calibrated probability as the column `calibrated`.
@@ -169,26 +304,18 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         ParameterError
             As in `to_sql` of the model, or if the evaluation is that of another model.
         """
-        model, counts, _ = self._checked()
-        lines = model.to_sql(table, dialect).rstrip().rstrip(";").split("\n")
-        comments, query = [line for line in lines if line.startswith("--")], [x for x in lines if not x.startswith("--")]
-        binned = "c.probability" if model._link.has_probabilities else "1e0 / (1e0 + EXP(-c.score))"
-        middles, chances = _curve(counts)
-        slopes = np.append(np.diff(chances) * chances.size, 0.0)
-        # Some databases refuse exponentials that overflow.
-        far = [] if model._link.has_probabilities else [f"WHEN c.score < -700e0 THEN {chances[0]:.17e}"]
-        cases = [*far, f"WHEN {binned} < {middles[0]:.17e} THEN {chances[0]:.17e}"]
-        for start, stop, chance, slope in zip(middles, np.append(middles[1:], 2.0), chances, slopes, strict=True):
-            cases.append(f"WHEN {binned} < {stop:.17e} THEN {chance:.17e} + {slope:.17e} * ({binned} - {start:.17e})")
-        case = "\n".join(["CASE", *(f"  {case}" for case in cases), "END"])
-        return "\n".join([*comments, "SELECT c.*,", case, "AS calibrated FROM (", *query, ") AS c", ""])
+        model, facts, chances = self._checked()
+        return calibrated_sql(model.to_sql(table, dialect), model._link, chances, _said_of(facts))
 
 
-def _curve(counts: Evaluation) -> tuple[Array, Array]:
-    """The middles of the bins, and the probability of the positive class there, which never falls from bin to bin."""
-    negative, positive = np.maximum(counts.counts, 0.0)
+def _said_of(facts: dict[str, Any]) -> str:
+    return f"Probabilities follow from counts of rows held out. {guarantee_in_words(facts)}"
+
+
+def _chances(counts: Array) -> Array:
+    """The probability of the positive class at the middle of each bin, which never falls from bin to bin."""
+    negative, positive = np.maximum(counts, 0.0)
     rows = negative + positive
     # Half a row of either class is added, so that a bin that noise emptied says nothing.
     chances = isotonic_regression((positive + 0.5) / (rows + 1.0), sample_weight=rows + 1e-9)
-    middles = (np.arange(rows.size) + 0.5) / rows.size
-    return middles, np.asarray(np.clip(chances, _LEAST_CHANCE, 1.0 - _LEAST_CHANCE))
+    return np.asarray(np.clip(chances, _LEAST_CHANCE, 1.0 - _LEAST_CHANCE))

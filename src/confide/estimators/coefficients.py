@@ -335,9 +335,7 @@ class CoefficientIntervals:
         import pandas as pd
 
         if self._interest is not None:
-            raise ParameterError(
-                "covariance is for intervals for all coefficients: give inference_share in place of interest."
-            )
+            raise ParameterError("covariance is for intervals of all coefficients: give inference_share, not interest.")
         self._refuse_single_weights()
         if self._n_scores > 1:
             raise ParameterError("covariance is for models with one score, and this one has a score for each class.")
@@ -521,9 +519,7 @@ def checked_interest(given: Any, encoder: Encoder | None, names: Callable[[], Se
     else:
         chosen_sums = [one for name in given for one in _of_column(name, encoder)]
     if len(chosen_sums) > _MOST:
-        raise ParameterError(
-            f"interest is for at most {_MOST} coefficients; there are {len(chosen_sums)}. Name fewer columns."
-        )
+        raise ParameterError(f"interest is for at most {_MOST} coefficients, not {len(chosen_sums)}. Name fewer columns.")
     return tuple(chosen_sums)
 
 

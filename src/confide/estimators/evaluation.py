@@ -558,15 +558,9 @@ def _edges(model: Any, n_bins: int) -> Array:
 def _refuse_unscorable(given: GivenRows, planned: PlannedEvaluation) -> None:
     """Refuse rows that no process scores, and rows that were opened with another schema."""
     if not given.scores_rows:
-        raise ParameterError(
-            "evaluate cannot use rows that lie with other parties, which send sums for a fit alone. Let each party evaluate "
-            "the model on its own rows."
-        )
+        raise ParameterError("evaluate cannot use rows that lie with other parties: let each evaluate the model on its own.")
     if planned.reads_twice and not given.lies_here:
-        raise ParameterError(
-            "the two models encode rows in different ways, and rows on a cluster can be read in one way alone. Give rows in "
-            "memory, or files opened without a client."
-        )
+        raise ParameterError("models that encode rows in different ways need rows in memory, or files without a client.")
     reads = [scorer.read_by for scorer in planned.scorers]
     if not all(given.is_described_by(None if read is None else read.schema) for read in reads):
         raise ParameterError(

@@ -20,6 +20,7 @@ from confide.features.cells import positions_of
 from confide.features.encoder import Encoder
 from confide.intake.arrays import weights_of
 from confide.intake.parameters import checked_schema
+from confide.intake.rows import with_target
 from confide.intake.targets import MOST_CLASSES, Classes, declared_domain
 from confide.models.model import Link, ReleasedModel, ShownClass
 from confide.models.prior import USUAL_EFFECT
@@ -68,10 +69,8 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         n_classes = declared if n_classes is None else n_classes
         is_wrong = not is_whole(n_classes) or not 2 <= n_classes <= MOST_CLASSES
         if is_wrong or (domain is not None and n_classes != declared):
-            raise ParameterError(
-                f"n_classes must be a whole number from 2 to {MOST_CLASSES}. If classes are declared, it must be their "
-                f"number, or be left out."
-            )
+            must = f"n_classes must be a whole number from 2 to {MOST_CLASSES}"
+            raise ParameterError(f"{must}. If classes are declared, it must be their number, or be left out.")
         plan: Plan = super()._plan(n_rows, n_features, int(n_classes), set_aside=set_aside)  # type: ignore[assignment]  # of a loss
         return plan
 
@@ -160,7 +159,7 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         labels: ClassLabels = self.classes_[positions]
         return labels
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Compute the accuracy on the given rows; labels are read as in `fit`.
 
         On private rows this number is outside every guarantee; use `confide.evaluate` there.
@@ -169,8 +168,8 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         ----------
         X : array, SciPy sparse matrix or frame (n, d)
             Rows, in the units of the fit; with a schema a frame that has its columns.
-        y : (n,) labels
-            As in `fit`.
+        y : (n,) labels, or None
+            As in `fit`: None for a frame that has the schema's as a column.
         sample_weight : (n,) numbers that are not negative, or None
             The weight of each row in the mean.
 
@@ -185,10 +184,7 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
             If rows, labels or weights cannot be used. The message shows no value from them.
         """
         check_is_fitted(self)
-        scores = self.decision_function(X)
-        labels = classes_of(self).read(y, scores.shape[0])
-        right = favoured(scores) == positions_of(labels.values, len(labels.domain))
-        return float(np.average(right, weights=weights_of(sample_weight, scores.shape[0])))
+        return share_right(self, X, y, sample_weight, lambda rows: favoured(self.decision_function(rows)))
 
     def _units_of_effects(self, encoder: Encoder | None) -> tuple[float, Callable[[float], float]]:
         losses, target = self._minimised(encoder), None if encoder is None else encoder.schema.target
@@ -241,6 +237,15 @@ def labels_given(y: Any, classes: Any, schema: Any) -> tuple[Any, bool]:
     if labels.dtype.kind != "U" or any(label.lstrip("+-").isdecimal() for label in labels.tolist()):
         return y, False  # numbers are labels themselves
     return (labels[y], True) if np.isin(y, np.arange(len(labels))).all() else (y, False)
+
+
+def share_right(model: LinearClassifier, X: Any, y: Any, sample_weight: Any, predicted: Callable[[Any], Array]) -> float:
+    """The share of rows whose label is at the place among the classes of the model that is predicted."""
+    X, y = with_target(X, y, model.schema)
+    places = predicted(X)
+    labels = classes_of(model).read(y, len(places))
+    right = places == positions_of(labels.values, len(labels.domain))
+    return float(np.average(right, weights=weights_of(sample_weight, len(places))))
 
 
 def classes_of(model: LinearClassifier) -> Classes:

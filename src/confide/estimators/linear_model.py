@@ -214,6 +214,16 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
     _charge_number: int | None = None
     """The number of its charge there, where it is known."""
 
+    if not TYPE_CHECKING:  # to a type checker it is not there
+
+        @property
+        def predict_proba(self):
+            """Absent, so `hasattr` is false, where a model has no probabilities."""
+            others = "LogisticRegression has some, and confide.CalibratedClassifier makes some of private counts"
+            raise AttributeError(f"{type(self).__name__} has no probabilities. {others}.")
+
+        predict_log_proba = predict_proba
+
     if TYPE_CHECKING:  # each kind of estimator has these
         penalty: Any
 
@@ -392,9 +402,8 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
         budget, neighbours, names = as_budget(self.budget), Neighbours.parse(self.neighbours), names or _no_names
         row_bound, prior = self._bound_of_rows(encoder), self._given_prior(encoder)
         own = {"intercept_scaling": self._constant_of(row_bound)}
-        given = {
-            row.name: row.checked(own.get(row.name, getattr(self, row.name, row.default))) for row in _CHECKED_BY_THE_TABLE
-        }
+        rows = _CHECKED_BY_THE_TABLE
+        given = {row.name: row.checked(own.get(row.name, getattr(self, row.name, row.default))) for row in rows}
         penalty, interest, class_weight = (getattr(self, name, None) for name in ("penalty", "interest", "class_weight"))
         penalty = None if penalty is None else checked_penalty(penalty)
         interest = () if interest is None else checked_interest(interest, encoder, names)

@@ -9,6 +9,7 @@ import os
 from typing import Any, cast
 
 from confide.errors import FileError
+from confide.estimators.calibration import CalibratedClassifier
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.linear_model import PrivateLinearModel, document_of_model
 from confide.estimators.regression import LinearRegressor
@@ -22,7 +23,7 @@ _PARAMETERS_OF_EVERY_VERSION = {
 }  # fmt: skip
 
 
-def load(path: str | os.PathLike[str]) -> LinearClassifier | LinearRegressor:
+def load(path: str | os.PathLike[str]) -> LinearClassifier | LinearRegressor | CalibratedClassifier:
     """Read a model that was written by `save`.
 
     Parameters
@@ -33,8 +34,8 @@ def load(path: str | os.PathLike[str]) -> LinearClassifier | LinearRegressor:
     Returns
     -------
     estimator
-        A fitted classifier or regressor, which predicts and states its guarantee. It has no ledger; if it is fitted again
-        without one, a `BudgetWarning` says so.
+        A fitted classifier or regressor, which predicts and states its guarantee, or a calibrated classifier. It has no
+        ledger; if it is fitted again without one, a `BudgetWarning` says so.
 
     Raises
     ------
@@ -48,14 +49,32 @@ def load(path: str | os.PathLike[str]) -> LinearClassifier | LinearRegressor:
     """
     content = read_document(path)
     with understood(path):
-        model = _restored(content)
+        is_calibrated = content["estimator"] == CalibratedClassifier.__name__
+        if is_calibrated:
+            check_keys(content, {"version", "estimator", "model", "evaluation"})
+        own = content["model"] if is_calibrated else content
+        model: Any = _restored(own)
         # Whatever this version did not understand would be lost without a word. So write the model again and compare.
-        if not _is_reproduced(json.loads(json.dumps(document_of_model(model))), content):
+        if not _is_reproduced(json.loads(json.dumps(document_of_model(model))), own):
             raise FileError(
                 "the file holds parts that do not fit each other, or that this version of confide does not understand. Use "
                 "the version that wrote the file, or a newer one."
             )
-        return model
+        return CalibratedClassifier(model, content["evaluation"]).fit() if is_calibrated else model
+
+
+def load_linear(path: str | os.PathLike[str]) -> LinearClassifier | LinearRegressor:
+    """Read a model that has weights of its own: no calibrated classifier.
+
+    Raises
+    ------
+    FileError
+        As in `load`, or if it is one.
+    """
+    model = load(path)
+    if isinstance(model, CalibratedClassifier):
+        raise FileError(f"{path} holds a calibrated classifier, for predict and export; here give the file of its model.")
+    return model
 
 
 def _is_reproduced(written: Any, read: Any, name: str = "") -> bool:
@@ -80,8 +99,7 @@ def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:
     kind = getattr(package, name) if isinstance(name, str) and name in package.__all__ else None
     if not isinstance(kind, type) or not issubclass(kind, PrivateLinearModel):
         raise FileError(
-            "the file holds a kind of model that this version of confide does not know. Use the version that wrote the "
-            "file, or a newer one."
+            "the file holds a kind of model that this version does not know. Use the version that wrote it, or a newer one."
         )
     known = set(kind().get_params(deep=False)) - NOT_PARAMETERS_OF_THE_FILE
     written, schema, is_classifier = dict(content["parameters"]), released.schema, issubclass(kind, LinearClassifier)

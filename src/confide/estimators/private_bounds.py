@@ -330,10 +330,8 @@ def _described(columns: Any, schema: Schema | None) -> tuple[Column, ...]:
         columns_found = tuple(of_schema.get(name) if isinstance(name, str) else name for name in named)
         unknown = [name for name, column in zip(named, columns_found, strict=True) if column is None]
         if unknown:
-            raise ParameterError(
-                f'column "{unknown[0]}" has no outer bounds: give them as {{"{unknown[0]}": (low, high)}}, from public '
-                f"knowledge alone."
-            )
+            pair = f'{{"{unknown[0]}": (low, high)}}'
+            raise ParameterError(f'column "{unknown[0]}" has no outer bounds: give them as {pair}, from public knowledge.')
     else:
         raise ParameterError("columns must map names to outer bounds (low, high), or list names of columns of the schema.")
     if not columns_found or not all(_is_looked_for(column) for column in columns_found):

@@ -31,7 +31,7 @@ from confide.estimators.parameters import (
 from confide.features.encoder import Encoder
 from confide.intake import parameters
 from confide.intake.arrays import weights_of
-from confide.intake.rows import exposure_of
+from confide.intake.rows import exposure_of, with_target
 from confide.intake.targets import Numbers, numbers_of
 from confide.models.model import Link, ReleasedModel
 from confide.models.prior import USUAL_EFFECT_ON_COUNTS, USUAL_SHARE
@@ -97,15 +97,15 @@ class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):
         means = self._link.mean(model.scores(blocks))
         return means if exposure is None else means * self._target(self._encoder).checked_exposure(exposure, len(means))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, exposure: Any = None) -> float:
         """Compute R^2 on the given rows. Targets are not clipped here. On private rows it is outside every guarantee.
 
         Parameters
         ----------
         X : array, SciPy sparse matrix or frame (n, d)
             Rows, in the units of the fit; with a schema a frame that has its columns.
-        y : (n,) numbers
-            Targets, in their own unit.
+        y : (n,) numbers, or None
+            Targets, in their own unit; None for a frame that has the schema's as a column.
         sample_weight : (n,) numbers that are not negative, or None
             The weight of each row in the mean.
         exposure : (n,) numbers or None
@@ -121,6 +121,7 @@ class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):
         InputError, ParameterError
             If rows, targets or weights cannot be used. The message shows no value from them.
         """
+        X, y = with_target(X, y, self.schema)
         target, predicted = self._target(self._encoder), self.predict(X)
         if target.exposure is not None or exposure is not None:
             predicted *= target.checked_exposure(exposure_of(X, target.exposure, exposure), len(predicted))
@@ -380,10 +381,7 @@ def poisson_loss(target: Numbers, threshold: Any, default: float = 1.0) -> Score
     target_bound, own = target.bound, target.exposure
     exposure = None if own is None else (own.low / target.unit, own.high / target.unit)
     if not math.isfinite(target_bound):
-        raise ParameterError(
-            "a loss for counts needs a finite target_bound, also without privacy, because its curvature grows with the "
-            "counts; target_bound is inf."
-        )
+        raise ParameterError("a loss for counts needs a finite target_bound, because its curvature grows with the counts.")
     if is_automatic(threshold):
         return count_losses(target_bound, exposure)
     limit = checked("threshold", default if threshold is None else threshold)

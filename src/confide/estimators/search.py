@@ -9,13 +9,14 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial, wraps
+from textwrap import shorten
 from typing import Any, NoReturn, Self, TypeAlias
 
 import joblib
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection import ParameterGrid
+from sklearn.model_selection import ParameterGrid as ParameterGrid
 from sklearn.pipeline import Pipeline as Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
@@ -24,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from confide.accounting.ledger import Batch, Ledger
 from confide.blocks import Shown
 from confide.budget_warnings import cautions, of_many_classes, tell_of_unknown_size, warn
-from confide.errors import AccuracyWarning, ParameterError, as_float, checked_count, is_text
+from confide.errors import AccuracyWarning, ParameterError, checked_count, is_text
 from confide.estimators.linear_classifier import labels_given
 from confide.estimators.linear_model import (
     PrivateLinearModel,
@@ -87,7 +88,6 @@ benchmarks/private_search.py."""
 _TRIES_OF_A_CANDIDATE = 10
 """Mean number of tries for each candidate. Chosen by benchmarks/private_search.py."""
 _HELD_OUT_SHARE = 0.1
-_MOST_TRIES = 1e6
 _CLIP_SHARE = 0.25
 """The largest residual that tells candidates apart, as a share of the target's range. Chosen by
 benchmarks/private_search.py."""
@@ -115,6 +115,7 @@ class SearchPlan(Shown):
     errors : for each regressor how far it errs on a row held out, from 0 to 1; empty for classifiers, which count mistakes
     times_the_noise : the largest noise of a candidate beside its rows, over that of the same model without a search, which
         has the whole budget and all rows
+    names : what each candidate is called: the parameters that the grid gives it
     """
 
     budget: Budget
@@ -127,6 +128,7 @@ class SearchPlan(Shown):
     event: Event
     errors: tuple[ErrorsOfNumbers, ...] = ()
     times_the_noise: float = 1.0
+    names: tuple[str, ...] = ()
 
     @property
     def problem(self) -> ProblemFacts:
@@ -152,6 +154,13 @@ def _steps_of(candidate: Any) -> list[Any]:
     return [step for step in steps if step is not None and not is_text(step)] or [None]
 
 
+def _named(point: Mapping[str, Any]) -> str:
+    """What a point of the grid is called: its estimators by their classes, and its parameters with their values."""
+    kinds = [type(value).__name__ for value in point.values() if hasattr(value, "get_params")]
+    others = {name.rpartition("__")[2]: value for name, value in point.items() if not hasattr(value, "get_params")}
+    return ", ".join([*kinds, *(f"{name} {shorten(str(value), 40)}" for name, value in others.items())]) or "as it is"
+
+
 def _of_choice(name: str) -> Any:
     """A method of the released model, or of the pipeline that ends with it, as one of the search."""
 
@@ -165,9 +174,7 @@ def _of_choice(name: str) -> Any:
         chosen = search.best_estimator_
         *steps, model = _steps_of(chosen)
         if steps and not hasattr(chosen, name):
-            raise ParameterError(
-                "the choice is a pipeline, and files have models alone: write the last step of the pipeline."
-            )
+            raise ParameterError("the choice is a pipeline, and files have models alone: write its last step.")
         return getattr(chosen if hasattr(chosen, name) else model, name)(*given, **named)
 
     return available_if(has)(method)
@@ -263,10 +270,10 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
     --------
     >>> import numpy as np, confide
     >>> X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(20_000, 2))
-    >>> search = PrivateSearchCV(
-    ...     confide.LogisticRegression(classes=[0, 1]), {"alpha": [0.001, 10.0]}, budget=1.0, method="permute-and-flip"
-    ... )
-    >>> bool(search.fit(X, X[:, 0] > X[:, 1]).score(X, X[:, 0] > X[:, 1]) > 0.9)
+    >>> y = X[:, 0] > X[:, 1]
+    >>> model = confide.LogisticRegression(classes=[0, 1])
+    >>> search = PrivateSearchCV(model, {"alpha": [0.001, 10.0]}, method="permute-and-flip")
+    >>> bool(search.fit(X, y).score(X, y) > 0.9)
     True
     """
 
@@ -334,20 +341,21 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         plans = [make(budget, candidates, int(n_rows), facts) for make in (once, repeated) if make is not None]
         chosen: SearchPlan = min(plans, key=lambda plan: plan.noise)
         alone = self._plans(budget, candidates, [int(n_rows)] * len(candidates), facts, 0.0)
-        times = max(
-            _noise_beside_rows(one) / _noise_beside_rows(other) for one, other in zip(chosen.plans, alone, strict=True)
-        )
-        found: dict[str, int] = {}
-        for number, (point, its_plan) in enumerate(zip(ParameterGrid(self.param_grid), chosen.plans, strict=True)):
+        noises = (map(_noise_beside_rows, plans) for plans in (chosen.plans, alone))
+        times = max(searched / fitted for searched, fitted in zip(*noises, strict=True))
+        points, found = list(ParameterGrid(self.param_grid)), dict[str, int]()
+        names = tuple(map(_named, points))
+        for number, (point, its_plan) in enumerate(zip(points, chosen.plans, strict=True)):
+            if getattr(its_plan, "added_l2", 0.0) == 0.0:
+                continue
             others = {name: value for name, value in point.items() if name.rpartition("__")[2] != "alpha"}
-            if getattr(its_plan, "added_l2", 0.0) > 0.0 and (
-                number != (first := found.setdefault(joblib.hash([others, f"{its_plan.l2:.6g}"]), number))
-            ):
+            first = found.setdefault(joblib.hash([others, f"{its_plan.l2:.6g}"]), number)
+            if first != number:
                 raise ParameterError(
                     f"candidates {first} and {number} of the grid differ in alpha alone, and the proof raises both to "
                     f"{its_plan.alpha:.4g}: they are the same fit. Take one of them out."
                 )
-        return replace(chosen, errors=self._errors(candidates), times_the_noise=times)
+        return replace(chosen, errors=self._errors(candidates), times_the_noise=times, names=names)
 
     @keeps_released
     def fit(
@@ -459,17 +467,8 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         budget = as_budget(self.budget)
         if not budget.is_private:
             raise ParameterError("a private search needs a finite budget; without privacy use scikit-learn's GridSearchCV.")
-        share = self.score_share
-        if not 0.0 <= as_float(share) < 1.0:
-            raise ParameterError("score_share must be a number from 0 to below 1.")
-        held = self.held_out
-        if held is not None and not 0.0 < as_float(held) < 1.0:
-            raise ParameterError("held_out must be None, or a number strictly between 0 and 1.")
-        if self.clip is not None and not 0.0 < as_float(self.clip) < math.inf:
-            raise ParameterError("clip must be None, or a positive number: the residual from which an error grows no more.")
-        tries = self.expected_tries
-        if tries is not None and not 1.01 <= as_float(tries) <= _MOST_TRIES:
-            raise ParameterError(f"expected_tries must be None, or a number from 1.01 to {_MOST_TRIES:g}.")
+        for name in ("held_out", "score_share", "clip", "expected_tries"):
+            checked(name, getattr(self, name))
         return budget
 
     def _candidates(self, budget: Budget) -> list[Any]:

@@ -93,9 +93,8 @@ def check_keys(where: str, mapping: Mapping[Any, Any], known: tuple[str, ...], a
     """Refuse a mapping with an unknown key; the message suggests a known key that looks alike."""
     for key in mapping:
         if key not in known:
-            raise SchemaError(
-                f'{where}: unknown key "{key}"{suggestion(key, known) or advice}. Known are: {", ".join(known)}.'
-            )
+            near = suggestion(key, known) or advice
+            raise SchemaError(f'{where}: unknown key "{key}"{near}. Known are: {", ".join(known)}.')
 
 
 def check_fields(where: str, description: Mapping[Any, Any], kind: type[Any], given: tuple[str, ...] = ()) -> None:

@@ -306,9 +306,8 @@ class NumberColumn:
     def to_dict(self) -> dict[str, Any]:
         """The column without its name, as in a TOML file: JSON-able, without what has its default value."""
         names = ("low", "high", "unit", "scale", "knots", "atoms", "missing", "released", "released_atoms")
-        described = described_fields(
-            self, "column", *["part"] * (not self.dates), "format", *names[2 * bool(self.ordered) :]
-        )
+        kept = names[2 * bool(self.ordered) :]
+        described = described_fields(self, "column", *["part"] * (not self.dates), "format", *kept)
         if self.ordered:
             return {"categories": list(self.ordered), "ordered": True} | described
         dated = {"low", "high", "atoms", *["knots"] * (not self.has_even_knots)} if self.dates else set[str]()

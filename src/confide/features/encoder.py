@@ -126,9 +126,7 @@ class Encoder:
             "appended": features and features.appended_to(row_bound, [group.column for group in groups]),
             "_encodings": encodings,
             "_plain": PlainNumbers(plain),
-            "_others": tuple(
-                (place, encoding, group.place) for place, (encoding, group) in enumerate(placed) if not encoding.is_plain
-            ),
+            "_others": tuple((at, one, group.place) for at, (one, group) in enumerate(placed) if not one.is_plain),
             "_stored": None if products else StoredColumns(n_features, placed),
             "_products": products,
         }

@@ -164,9 +164,8 @@ class FourierMap:
             )
         if self.scales and len(self.scales) != self.n_inputs:
             raise ParameterError(f"there are {len(self.scales)} scales; rows have {self.n_inputs} columns; give as many.")
-        if len(self.origins) != (self.n_inputs if self.reach else 0) or (
-            self.reach and (self.orthogonal or self.kernel != "rbf")
-        ):
+        is_other = self.orthogonal or self.kernel != "rbf"
+        if len(self.origins) != (self.n_inputs if self.reach else 0) or (self.reach and is_other):
             raise ParameterError("a reach needs an origin for each column, the kernel 'rbf', and no orthogonal features.")
         object.__setattr__(self, "frequencies", self._draw())
 

@@ -259,9 +259,7 @@ def interactions_of(described: Any, columns: Mapping[str, Column]) -> tuple[Inte
 
 def n_products(interactions: Iterable[Interaction], columns: Mapping[str, Column]) -> int:
     """The number of encoded columns that interactions add, found without making any of them."""
-    return sum(
-        math.prod(columns[name].width(interaction.knots) for name in interaction.columns) for interaction in interactions
-    )
+    return sum(math.prod(columns[name].width(one.knots) for name in one.columns) for one in interactions)
 
 
 # The column that a model predicts: class labels, or numbers between public bounds.

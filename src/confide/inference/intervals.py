@@ -542,9 +542,8 @@ class JointUncertainty(Uncertainty):
         """
         known = self._is_known
         roots = len(self.sampling_root)
-        draws: Array = (
-            noise_draws(Noise(Ball(roots, 1.0), "gaussian", 1.0), _SEED_OF_SAMPLING) @ self.sampling_root[:, known]
-        )
+        sampled = noise_draws(Noise(Ball(roots, 1.0), "gaussian", 1.0), _SEED_OF_SAMPLING)
+        draws: Array = sampled @ self.sampling_root[:, known]
         if len(self.privacy_errors):
             draws = draws + self.privacy_errors[:, known]
         return np.asarray(np.max(np.abs(draws) / self.total_error[known], axis=1))

@@ -135,9 +135,8 @@ class SumsEvidence(WeightsEvidence):
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
-        return {"kind": "sums"} | super(
-            SumsEvidence, self
-        ).to_dict()  # slots make a new class, which `super()` does not know
+        # Slots make a new class, which `super()` does not know.
+        return {"kind": "sums"} | super(SumsEvidence, self).to_dict()
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Self:
@@ -234,9 +233,8 @@ def _residual_variance(
     steep = 2.0 * curvature - products
     n_rows = evidence.n_rows
     freedom = max(n_rows - float(np.trace(steep @ inverse @ products @ inverse)), 0.5 * n_rows)
-    directions = np.concatenate(
-        [weights**2, 2.0 * np.outer(weights, weights)[np.triu_indices(len(weights), 1)], -2.0 * weights]
-    )
+    pairs = 2.0 * np.outer(weights, weights)[np.triu_indices(len(weights), 1)]
+    directions = np.concatenate([weights**2, pairs, -2.0 * weights])
     noise = math.sqrt(float(directions**2 @ _variances(evidence)) + float(evidence.deviations[3]) ** 2)
     left = float(residual) + float(np.trace(steep @ errors))
     return max(left, noise, float(np.finfo(float).tiny)) / freedom

@@ -17,6 +17,7 @@ from confide.array_types import Array
 from confide.blocks import Block, Shown, heading, table, text
 from confide.errors import ParameterError, checked_flag
 from confide.inference.intervals import draws_of_errors, level_of_each
+from confide.privacy.budgets import budget_from_dict
 from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.tables import Counts
 
@@ -48,9 +49,8 @@ class Interval:
     @property
     def numbers(self) -> tuple[float, float, float] | None:
         """The number, low and high; None where one of them is not known."""
-        return (
-            None if self.estimate is None or self.low is None or self.high is None else (self.estimate, self.low, self.high)
-        )
+        number, low, high = self.estimate, self.low, self.high
+        return None if number is None or low is None or high is None else (number, low, high)
 
     def mapped(self, function: Callable[[float], float]) -> Self:
         """The same in another unit, by a function that rises, or that falls everywhere."""
@@ -270,9 +270,7 @@ class NoisyTable:
             sampling = (0.0, 0.0, 0.0)
         noise = self.product_of_noise(part, part), -2.0 * self.product_of_noise(part, of), self.product_of_noise(of, of)
         weights = np.broadcast_to(part, self.counts.shape) - value * np.broadcast_to(of, self.counts.shape)
-        z = self.quantile(
-            weights, sum(first + value * (mixed + value * second) for first, mixed, second in (sampling, noise))
-        )
+        z = self.quantile(weights, sum(s + value * (mixed + value * t) for s, mixed, t in (sampling, noise)))
         # (A - q B)^2 <= z^2 V(q), as c + b q + a q^2 <= 0.
         c, b, a = (
             square - z * z * (s + n)
@@ -333,9 +331,10 @@ def combined(rates: list[Rate], weights: list[float]) -> Rate:
 
 
 def guarantee_in_words(evaluation: Any) -> str:
-    """Under which budget it was released, or why there is no guarantee."""
-    released = f"Released under {evaluation.plan.budget} ({evaluation.plan.neighbours})."
-    return " ".join([f"NOT PRIVATE. {evaluation.void}" if evaluation.void else released, *evaluation.interrupted])
+    """Under which budget it was released, or why there is no guarantee; of an evaluation, or of its document."""
+    facts = evaluation if isinstance(evaluation, dict) else facts_of_release(evaluation)
+    released = f"Released under {budget_from_dict(facts['budget'])} ({facts['neighbours']})."
+    return " ".join([f"NOT PRIVATE. {facts['void']}" if facts["void"] else released, *facts["interrupted"]])
 
 
 def digits_of(rate: Rate) -> tuple[str, str, str]:

@@ -402,9 +402,8 @@ class CoefficientTable(Shown):
     def cells(self) -> list[tuple[str, ...]]:
         """The cells of the table as text, line by line: the name, the unit, and numbers. The ratios come last."""
         ratios = [self.ratio_of(one) for one in self.coefficients]
-        of_ratios = (
-            [("", "", "") if ratio is None else ratio.readable for ratio in ratios] if self.ratio else [()] * len(ratios)
-        )
+        none = ("", "", "") if self.ratio else ()
+        of_ratios = [none if ratio is None or not self.ratio else ratio.readable for ratio in ratios]
         lines = zip(self.coefficients, of_ratios, strict=True)
         return [(one.name, one.unit, *self._numbers(one), *cells) for one, cells in lines]
 

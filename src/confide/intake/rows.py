@@ -26,7 +26,7 @@ from confide.data.partitions import NO_MOMENTS, NumericReading, OpenedRows
 from confide.data.sources import files_of, kinds_read
 from confide.data.spooled import as_frame, is_dask_frame, pieces_of
 from confide.data.streams import Reading
-from confide.errors import AccuracyWarning, FileError, InputError, ParameterError
+from confide.errors import AccuracyWarning, FileError, InputError, InputTypeError, ParameterError
 from confide.features.cells import DIFFERENT_NUMBERS_OF_ROWS, Exposure, targets_at
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
@@ -65,12 +65,14 @@ def checked_input(X: Any, y: Any, sample_weight: Any = None, estimator: Any = No
     X, y, sample_weight, exposure : as they were passed
     estimator : what takes them, which may have a schema
     """
+    if isinstance(X, str | os.PathLike):
+        opened = 'confide.open_rows("people.csv", schema=schema)'
+        raise InputTypeError(f"X is text, which may name a file. Open it with the schema of its columns: {opened}.")
     if _comes_in_parts(X):
         X, y = _opened_parts(X, y, getattr(estimator, "schema", None))
     if not isinstance(X, OpenedRows | ArrayRows):
-        target = getattr(getattr(estimator, "schema", None), "target", None)
-        if y is None and target is not None:
-            y = nw.to_native(*columns_named(X, target.column), pass_through=True)
+        schema = getattr(estimator, "schema", None)
+        target, (_, y) = getattr(schema, "target", None), with_target(X, y, schema)
         if target is not None and target.exposure is not None:
             exposure = exposure_of(X, target.exposure, exposure)
         return _RowsInMemory(X, y, sample_weight, exposure=exposure)
@@ -84,6 +86,15 @@ def checked_input(X: Any, y: Any, sample_weight: Any = None, estimator: Any = No
             "name the column in the schema: weight = { column = ..., high = ... }, and the exposure of the target."
         )
     return _RowsElsewhere(X)
+
+
+def with_target(X: Any, y: Any, schema: Any) -> tuple[Any, Any]:
+    """Rows that are no files, and y; where y is None, the column of the frame that the schema names as the target."""
+    target = getattr(schema, "target", None)
+    if y is None and target is not None:
+        X = as_frame(X)
+        y = nw.to_native(*columns_named(X, target.column), pass_through=True)
+    return X, y
 
 
 def _comes_in_parts(X: Any) -> bool:
@@ -401,9 +412,8 @@ def open_rows(
         spark: Any = importlib.import_module("confide.data.spark")
         return spark.rows_of_frame(rows, described, target)  # type: ignore[no-any-return]
     folder: Path | str | None = checked_cache(cache) if not isinstance(cache, bool) else "" if cache else None
-    parts = tuple(
-        FilePart(Stamp.of(path), kinds_read(described, target)) for path in files_of(rows, described, query, target)
-    )
+    paths = files_of(rows, described, query, target)
+    parts = tuple(FilePart(Stamp.of(path), kinds_read(described, target)) for path in paths)
     files = FileRows(described, parts, folder, None if progress is None else Told(progress), target)
     if client is None:
         return files

@@ -102,9 +102,8 @@ class OnnxGraph:
         graph = self._make.make_graph(
             self._nodes, name, self._inputs, self._outputs, initializer=self._constants, doc_string=description
         )
-        versions = [
-            self._make.make_opsetid(*version) for version in (("", _OPERATORS), ("ai.onnx.ml", _OPERATORS_OF_LEARNING))
-        ]
+        known = (("", _OPERATORS), ("ai.onnx.ml", _OPERATORS_OF_LEARNING))
+        versions = [self._make.make_opsetid(*version) for version in known]
         model = self._make.make_model(
             graph, opset_imports=versions, ir_version=_FORMAT, producer_name="confide", producer_version=__version__
         )
@@ -271,13 +270,20 @@ def _products(graph: OnnxGraph, left: tuple[str, int], right: tuple[str, int]) -
     return graph.node("Reshape", graph.node("Mul", first, second), np.array([-1, size])), size
 
 
-def onnx_model_of(released: ReleasedModel, link: Link) -> Any:
+def binned_by(link: Link) -> Link:
+    """How scores lie in the bins of an evaluation: by their probabilities, or as if they were log-odds."""
+    return link if link.has_probabilities else Link("logistic")
+
+
+def onnx_model_of(released: ReleasedModel, link: Link, chances: Array | None = None, said: str = "") -> Any:
     """The graph of a released model.
 
     Parameters
     ----------
     released : the model
     link : how its scores become predictions
+    chances : of a calibrated classifier the probability at the middle of each bin, or None
+    said : what follows the statement of the model
 
     Returns
     -------
@@ -296,12 +302,14 @@ def onnx_model_of(released: ReleasedModel, link: Link) -> Any:
     scores = graph.node("Add", products, intercept)
     if released.domain:
         _classes(graph, scores, released.domain, link)
+        if chances is not None:
+            _calibrated(graph, scores, ShownClass.of(released).position or 0, link, chances)
     elif link.kind == "exponential":
         means = graph.node("Min", graph.node("Exp", scores), np.finfo(np.float64).max)
         graph.output("prediction", means, "double", 1)
     else:
         graph.output("prediction", scores, "double", 1)
-    statement = released.guarantee.statement()
+    statement = f"{released.guarantee.statement()}\n{said}".strip()
     facts = {"guarantee": json.dumps(released.guarantee.to_dict()), "statement": statement}
     return graph.model("confide", statement.split("\n")[0], facts)
 
@@ -349,6 +357,16 @@ def _probabilities(graph: OnnxGraph, scores: str, link: Link, several: bool) -> 
         logs = graph.node("Neg", _softplus(graph, graph.node("Neg", odds)))
         return graph.node("Softmax", logs, axis=1)
     return graph.node("Concat", graph.node("Sigmoid", graph.node("Neg", odds)), graph.node("Sigmoid", odds), axis=1)
+
+
+def _calibrated(graph: OnnxGraph, scores: str, position: int, link: Link, chances: Array) -> None:
+    """Add the calibrated probability of both classes as an output. Between the middles of bins lie straight lines."""
+    binned = graph.node("Gather", _probabilities(graph, scores, binned_by(link), False), np.array([position]), axis=1)
+    place = graph.node("Sub", graph.node("Mul", binned, float(chances.size)), np.arange(chances.size - 1) + 0.5)
+    ramps = graph.node("Clip", place, 0.0, 1.0)
+    chance = graph.node("Add", graph.node("MatMul", ramps, np.diff(chances)[:, None]), chances[0])
+    pair = (graph.node("Sub", 1.0, chance), chance)[:: 1 if position else -1]
+    graph.output("calibrated", graph.node("Concat", *pair, axis=1), "double", 2)
 
 
 def _softplus(graph: OnnxGraph, value: str) -> str:
@@ -586,11 +604,37 @@ def _columns_of(released: ReleasedModel, link: Link, scores: list[str], dialect:
     return [("prediction", prediction), ("probability", f"{favour(most)} / ({' + '.join(map(favour, scores))})")]
 
 
+def calibrated_sql(query: str, link: Link, chances: Array, said: str) -> str:
+    """The query of a classifier of two classes with the calibrated probability beside the columns that it gives.
+
+    Parameters
+    ----------
+    query, link : of the model
+    chances : the probability at the middle of each bin
+    said : what follows the statement of the model
+    """
+    comment, select, body = query.partition("SELECT\n")
+    exponent = f"LEAST(GREATEST(-c.score, -{_LARGEST_EXPONENT}e0), {_LARGEST_EXPONENT}e0)"
+    binned = "c.probability" if link.has_probabilities else f"1e0 / (1e0 + EXP({exponent}))"
+    ramps = (
+        f"{_literal(step)} * LEAST(GREATEST({_literal(chances.size)} * {binned} - {_literal(place + 0.5)}, 0e0), 1e0)"
+        for place, step in enumerate(np.diff(chances))
+        if step
+    )
+    chance = "\n  + ".join([_literal(chances[0]), *ramps])
+    return f"{comment}-- {said}\nSELECT c.*,\n  {chance} AS calibrated\nFROM (\n{select}{body}) AS c\n"
+
+
 # Python.
 
 
-def python_of(released: ReleasedModel, link: Link) -> str:
-    """The text of a file of Python that predicts rows: as a module by `predict`, and as a program on tables of text."""
+def python_of(released: ReleasedModel, link: Link, chances: Array | None = None, said: str = "") -> str:
+    """The text of a file of Python that predicts rows: as a module by `predict`, and as a program on tables of text.
+
+    Parameters
+    ----------
+    released, link, chances, said : as for `onnx_model_of`
+    """
     shown = ShownClass.of(released) if released.domain else None
     model = {
         "intercept": released.scoring.intercept.tolist(),
@@ -601,7 +645,8 @@ def python_of(released: ReleasedModel, link: Link) -> str:
         "shown": None if shown is None else shown.position,
         "link": link.kind,
         "margin": link.margin,
+        "chances": [] if chances is None else chances.tolist(),
     }
     text = files(__package__).joinpath("scoring.txt").read_text(encoding="utf-8")
-    statement = released.guarantee.statement().replace("\\", "/").replace('"""', "'''")
+    statement = f"{released.guarantee.statement()}\n{said}".strip().replace("\\", "/").replace('"""', "'''")
     return text.replace("STATEMENT", statement).replace("None  # the model", pformat(model, width=120, compact=True))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 from confide.budget_warnings import EXAMPLE_DELTA, cautions
 from confide.displays.plans import budgets_around
 from confide.errors import ParameterError
+from confide.evaluations.documents import is_hidden, rates_in
 from confide.evaluations.result import NOT_LISTED
 from confide.guarantee import Guarantee
 from confide.inference.table import SUPPOSED_NOTE
@@ -20,8 +20,6 @@ from confide.planning.made_up_fits import estimator_with
 from confide.planning.simulation import COVERAGE, Forecast, simulate
 from confide.privacy.budgets import Budget, Neighbours, budget_from_dict
 from confide.report.ledger_facts import LedgerFacts, estimator_of, pays_for
-
-RATES = ("accuracy", "sensitivity", "specificity", "auc")
 
 
 def forecasts_of(model: Any, error: float, positive_rate: float = 0.5) -> tuple[Forecast, ...]:
@@ -63,87 +61,6 @@ def forecast_document(forecast: Forecast, **more: Any) -> dict[str, Any]:
     return {"budget": forecast.plan.event.budget.to_dict(), **more} | {name: getattr(forecast, name) for name in names}
 
 
-def checked_evaluation(given: Any, checksums: Sequence[str]) -> dict[str, Any] | None:
-    """An evaluation as JSON values, of which every one that a report reads has the right type.
-
-    Parameters
-    ----------
-    given : what `evaluate` gave, or a document of it, which may have been damaged
-    checksums : those that the file of the model has, or would have if it were saved again
-
-    Raises
-    ------
-    ParameterError
-        If it is no evaluation, or one of another model.
-    """
-    if given is None:
-        return None
-    document = given.to_dict() if hasattr(given, "to_dict") else given
-    if isinstance(document, dict) and isinstance(document.get("evaluation"), dict):
-        document = document["evaluation"]
-    try:
-        json.dumps(document, allow_nan=False)
-        is_one = isinstance(document, dict) and _is_evaluation(document)
-    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError, ParameterError):
-        is_one = False
-    if not is_one:
-        raise ParameterError(
-            "evaluation must be what confide.evaluate gives, or the JSON document of `confide evaluate --format json`. In "
-            "what was given a part is missing, or has another form than confide writes: evaluate anew, or take a fresh copy."
-        )
-    if document["model_checksums"][0] not in checksums:
-        raise ParameterError(
-            f"evaluation: these rates are of another model. They name the file with SHA-256 "
-            f"{document['model_checksums'][0]}, and that of this model has {checksums[-1]}. Give the rates of this model."
-        )
-    return dict(document)
-
-
-def _is_evaluation(document: dict[str, Any]) -> bool:
-    """Whether every value that reports read is there and of the right type. It may raise an error in place of False."""
-    from_tables = "rates" in document
-    groups, charge = document.get("by_group", {}), document.get("charge")
-    budget_from_dict(document["budget"])
-    checksums = document["model_checksums"]
-    texts = [document[name] for name in (("kind",) if from_tables else ("outcome",))] + [*document.get("interrupted", ())]
-    perhaps = [document["void"], document["charged_to"], document.get("other"), document.get("group_column")]
-    perhaps.append((charge or {}).get("ledger"))
-    rates = [_rates_in(document), *groups.values(), *document.get("group_differences", {}).values()]
-    return (
-        all(type(text) is str for text in texts)
-        and all(text is None or type(text) is str for text in perhaps)
-        and isinstance(charge, dict | None)
-        and type(checksums) is list
-        and 1 <= len(checksums) <= 2
-        and all(type(checksum) is str for checksum in checksums)
-        and _is_number(document["level"], 0.0, 1.0)
-        and (document.get("clip") is None or _is_number(document["clip"], 0.0, math.inf))
-        and (not groups or document.get("group_column") is not None)
-        and set(document.get("group_differences", {})) <= {name for name, block in groups.items() if not _is_hidden(block)}
-        and all(name for block in rates for name in block)
-        and all(_is_rate(rate, bounded=not from_tables) for block in rates for rate in block.values())
-    )
-
-
-def _is_rate(rate: Any, *, bounded: bool) -> bool:
-    """Whether it is a number with an interval, or one that the noise hides."""
-    if not isinstance(rate, dict) or set(rate) != {"value", "low", "high"}:
-        return False
-    low, high = (0.0, 1.0) if bounded else (-math.inf, math.inf)
-    hidden = [value is None for value in rate.values()]
-    if any(hidden):
-        return all(hidden)
-    return all(_is_number(value, low, high) for value in rate.values()) and rate["low"] <= rate["value"] <= rate["high"]
-
-
-def _is_hidden(rates: dict[str, Any]) -> bool:
-    return all(rate["value"] is None for rate in rates.values())
-
-
-def _is_number(value: Any, low: float, high: float) -> bool:
-    return type(value) in (int, float) and math.isfinite(value) and low <= value <= high
-
-
 def doubts_of_rates(
     evaluation: dict[str, Any], identity: str | None, charges: Sequence[Mapping[str, Any]]
 ) -> tuple[str, ...]:
@@ -166,11 +83,6 @@ def doubts_of_rates(
     return ()
 
 
-def _rates_in(evaluation: dict[str, Any]) -> dict[str, Any]:
-    """The rates of an evaluation by name, of whatever kind it is."""
-    return dict(evaluation["rates"]) if "rates" in evaluation else {name: evaluation[name] for name in RATES}
-
-
 def tables_of_rates(evaluation: dict[str, Any]) -> list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
     """Tables of rates with their intervals, in words: title, headings and lines, for all rows and for each group.
 
@@ -178,10 +90,10 @@ def tables_of_rates(evaluation: dict[str, Any]) -> list[tuple[str, tuple[str, ..
     that anybody asks for, and are left out.
     """
     tables: list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]] = [
-        ("", ("Rate", "Value"), [(_named(name), _shown(rate)) for name, rate in _rates_in(evaluation).items()])
+        ("", ("Rate", "Value"), [(_named(name), _shown(rate)) for name, rate in rates_in(evaluation).items()])
     ]
     groups = {name: rates for name, rates in evaluation.get("by_group", {}).items() if name != NOT_LISTED}
-    known = [name for name, rates in groups.items() if not _is_hidden(rates)]
+    known = [name for name, rates in groups.items() if not is_hidden(rates)]
     for group, rates in groups.items():
         title, headings = f"{evaluation.get('group_column')} = {group}", ["Rate", "Value"]
         lines = [[_named(name), _shown(rate)] for name, rate in rates.items()]

@@ -94,9 +94,7 @@ def document_of_report(contents: Contents) -> dict[str, Any]:
         },
         "guarantee": guarantee.to_dict(),
         "statement": guarantee.statement(),
-        "largest_probability_of_a_right_guess": [
-            {"after": seen, "probability": probability} for seen, probability in contents.odds
-        ],
+        "largest_probability_of_a_right_guess": [{"after": seen, "probability": odds} for seen, odds in contents.odds],
         "facts": dict(contents.facts),
         "estimator": contents.name,
         "alpha": model.alpha_,

@@ -20,6 +20,7 @@ from confide.blocks import Block, Section, heading, text
 from confide.errors import ParameterError
 from confide.estimators.linear_model import checksum_of_model, released_model
 from confide.estimators.released import outcome_of
+from confide.evaluations.documents import checked_evaluation
 from confide.features.schema import Schema
 from confide.features.toml_form import is_path
 from confide.guarantee import Guarantee
@@ -28,7 +29,6 @@ from confide.models.model import ShownClass, predicted_column, predicted_number
 from confide.planning.simulation import Forecast
 from confide.report.accuracy import (
     Verdict,
-    checked_evaluation,
     cost_of_rates,
     doubts_of_rates,
     forecast_note,
@@ -326,7 +326,7 @@ def contents_of(
     ledger : the ledger of the rows, or None
     ledger_name : where it is
     analyst, data_name, fingerprint : texts that appear as they are given
-    evaluation : an `Evaluation`, or the dictionary that its `to_dict` gives
+    evaluation : an `Evaluation`, or the dictionary that its `to_dict` gives, or the path of a file with it
     forecasts : see `forecasts_of`
     date : the date of the report; today by default
     sha256 : checksum of the model's file; by default of the file that `save` would write

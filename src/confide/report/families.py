@@ -18,7 +18,7 @@ from confide.accounting.records import DETAILS
 from confide.blocks import Block, Shown, heading, table, text
 from confide.errors import ParameterError, as_float, is_list, is_mapping, is_number
 from confide.estimators.linear_model import PrivateLinearModel, checksum_of_model
-from confide.estimators.loading import load
+from confide.estimators.loading import load_linear
 from confide.files import sha256_of
 from confide.inference.rates import Interval, json_form
 from confide.inference.table import (
@@ -275,7 +275,7 @@ def _given(analyses: Any, has_ledger: bool) -> tuple[_Member, ...]:
 def _member(key: Any, value: Any, place: int, has_ledger: bool) -> _Member:
     if isinstance(value, (str, os.PathLike)):
         path = Path(value)
-        return _Member(path.stem if key is None else str(key), load(path), sha256=sha256_of(path))
+        return _Member(path.stem if key is None else str(key), load_linear(path), sha256=sha256_of(path))
     if is_number(value):
         if not 0.0 <= as_float(value) <= 1.0:
             raise ParameterError("a p-value from elsewhere must be a number between 0 and 1.")
@@ -325,7 +325,7 @@ def _from_file(details: Mapping[str, str], number: int, folder: Path) -> _Member
     named = details.get("model")
     for path in [] if named is None else [Path(named), folder / named]:
         if path.is_file() and sha256_of(path) == details.get("sha256"):
-            return _Member(path.stem, load(path), sha256=sha256_of(path), charge=number)
+            return _Member(path.stem, load_linear(path), sha256=sha256_of(path), charge=number)
     raise ParameterError(
         f"charge {number} of the ledger is a fit that belongs to the family, and no file with its checksum was found. A "
         f"family without it could be chosen by its results. Give its file too, or its p-value with the number of the "

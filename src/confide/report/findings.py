@@ -334,9 +334,8 @@ def _shown_values(points: Points, effect: Effect, axis: int) -> list[object]:
 
 
 def _short(value: object, longest: int) -> str:
-    text = (
-        number_text(float(f"{value:.4g}")) if isinstance(value, float | int) and not isinstance(value, bool) else str(value)
-    )
+    is_number = isinstance(value, float | int) and not isinstance(value, bool)
+    text = number_text(float(f"{value:.4g}")) if is_number else str(value)
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 

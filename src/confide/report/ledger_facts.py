@@ -103,10 +103,7 @@ class LedgerFacts:
             said = f"Charge {last} has this model's budget and names no file; whether it is this model's cannot be told "
             said += "from the ledger."
         elif self.other_files:
-            files = [
-                f"Charge {number} has this budget but names another file ({own[:8]})." for number, own in self.other_files
-            ]
-            said = " ".join(files)
+            said = " ".join(f"Charge {n} has this budget but names another file ({own[:8]})." for n, own in self.other_files)
         else:
             said = "The ledger holds no charge of a model of this kind with this budget."
         alone = "" if self.says_charged else " The model's own guarantee does not say that it was charged to a ledger."

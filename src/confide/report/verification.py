@@ -324,9 +324,8 @@ def _has_risks_as_planned(interest: InterestEvidence, plan: InterestPlan) -> boo
     if risks is None or plan.risks is None:
         return True
     _, steps = points_of_risks(interest)
-    sums = StandardisedSums(
-        risks.differences * risks.n_rows, risks.rates * risks.n_rows, risks.bends * risks.n_rows, risks.n_rows
-    )
+    n_rows = risks.n_rows
+    sums = StandardisedSums(risks.differences * n_rows, risks.rates * n_rows, risks.bends * n_rows, n_rows)
     expected = RisksEvidence.of(plan.risks, risks.steps, sums)
     close = [(steps, risks.steps), *zip(expected.deviations, risks.deviations, strict=True)]
     same = (expected.count_deviation, expected.n_rows) == (risks.count_deviation, risks.n_rows)

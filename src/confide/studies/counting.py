@@ -140,9 +140,8 @@ class ColumnCounts:
         for value, count in self.outside.items():
             near = (self.outside[code] for code in self.outside if abs(code - value) <= _NEAR_A_CODE and code not in typical)
             is_typical = value in typical and count > 2 * max(near, default=0)
-            is_alone = max(low - value, value - high) > high - low and 2 * count >= (
-                self.below if value < low else self.above
-            )
+            beyond = self.below if value < low else self.above
+            is_alone = max(low - value, value - high) > high - low and 2 * count >= beyond
             if count >= FEWEST_OF_A_CODE and (is_typical or is_alone):
                 values.append(value)
         return tuple(sorted(values, key=lambda value: -self.outside[value]))
@@ -282,9 +281,8 @@ class PersonCounts:
         persons = marks[positions]
         rounded = np.array([identity == ROUNDED for identity in identities] + [False])
         self.rounded += int(rounded[positions].sum())
-        self._spellings.append(
-            np.array([_fingerprint(identity and spelling_of(identity)) for identity in identities], dtype=np.uint64)
-        )
+        spelled = [_fingerprint(identity and spelling_of(identity)) for identity in identities]
+        self._spellings.append(np.array(spelled, dtype=np.uint64))
         known = persons != 0
         self.missing += int((~known).sum())
         self._persons.append(persons[known])

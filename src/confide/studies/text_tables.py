@@ -356,13 +356,12 @@ def _text_batches(path: Path, names: list[str], form: TextForm, skip: Callable[[
     import pyarrow.csv as arrow_csv
 
     text = pa.dictionary(pa.int32(), pa.string())
+    how = arrow_csv.ParseOptions(delimiter=form.separator, newlines_in_values=True, invalid_row_handler=skip)
     # Decompression follows from the ending of the name.
     with pa.input_stream(str(path)) as stream:
         yield from arrow_csv.open_csv(
             stream,
             read_options=arrow_csv.ReadOptions(block_size=_BLOCK_BYTES, encoding=form.encoding.removesuffix("-sig")),
-            parse_options=arrow_csv.ParseOptions(
-                delimiter=form.separator, newlines_in_values=True, invalid_row_handler=skip
-            ),
+            parse_options=how,
             convert_options=arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, text), include_columns=names),
         )

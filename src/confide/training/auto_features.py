@@ -60,10 +60,8 @@ _MOST_NEAR_NUMBERS = 13
 def with_knots(schema: Schema, knots: int | Mapping[str, int | tuple[float, ...]]) -> Schema:
     """The schema with these knots in the number columns that say nothing about knots."""
     by_name = {column.name: knots for column in schema.columns} if isinstance(knots, int) else knots
-    columns = tuple(
-        replace(column, knots=by_name.get(column.name, ())) if _is_open(column) else column for column in schema.columns
-    )
-    return replace(schema, columns=columns)
+    columns = (replace(one, knots=by_name.get(one.name, ())) if _is_open(one) else one for one in schema.columns)
+    return replace(schema, columns=tuple(columns))
 
 
 def with_choices_of(schema: Schema, other: Schema, *, interactions: bool) -> Schema:
