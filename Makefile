@@ -63,7 +63,7 @@ CHECK := $(STAMP)all,test,check$(more)
 DOCS := $(STAMP)plot,docs$(more)
 RELEASE := $(STAMP)release$(more)
 
-.PHONY: help demo test check lint types layers project house bench bench-peers data experiments audit audit-long faults fuzz mutants sanitize lock oldest release docs clean
+.PHONY: help demo test check lint types layers project house bench bench-peers data experiments audit audit-long faults fuzz mutants sanitize lock oldest release wheels docs clean
 
 help: ## list these commands
 	@sed -nE 's/^([a-z-]+):.* ## (.*)/\1 \2/p' Makefile | while read -r name text; do printf '  make %-11s %s\n' "$$name" "$$text"; done
@@ -143,11 +143,14 @@ lock: $(RELEASE) ## resolve the versions and checksums of requirements/ anew: ne
 release: $(RELEASE) ## build wheel and sdist twice, compare them, try them in an empty environment, list parts and licences
 	$(RUN) scripts.release $(ARGS)
 
+wheels: $(RELEASE) ## build wheels with the compiled kernel for the processors of this machine: needs Docker on Linux
+	$(RUN) cibuildwheel --output-dir wheelhouse $(ARGS)
+
 docs: $(DOCS) ## build the documentation site in build/site, and check every link of it
 	$(RUN) scripts.build_site
 
 clean: ## remove what these commands made
-	rm -rf $(VENV) $(PEERS) $(OLDEST) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) $(OLDEST) build dist wheelhouse .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
 	find src -name '*.so' -exec rm -f {} +
 

@@ -1,12 +1,17 @@
-"""Builds the compiled kernel (src/confide/compiled) with the package, where there is a C compiler.
+"""Builds the compiled kernel (src/confide/compiled) with the package, where there is a C compiler, and its first page.
 
 Without a compiler, or with CONFIDE_COMPILED=0, the package is built without it, and one line says so. The module uses the
 limited API of Python 3.11, so one wheel of a platform serves all later versions. `python hatch_build.py` builds it in place.
+
+An index of packages shows README.md. Its links lead to files of the repository, so they get the address of the repository
+where the package is built: CONFIDE_REPOSITORY, or what GitHub's workflows say of themselves. Without an address, links
+become words, pictures are left out, and the package names no address.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -18,8 +23,9 @@ from typing import Any
 
 try:
     from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+    from hatchling.metadata.plugin.interface import MetadataHookInterface
 except ImportError:  # to build in place, hatchling is not needed
-    BuildHookInterface = object  # type: ignore[assignment, misc]
+    BuildHookInterface = MetadataHookInterface = object  # type: ignore[assignment, misc]
 
 FOLDER = Path("src", "confide", "compiled")
 MODULE = FOLDER / "_kernel.abi3.so"
@@ -71,9 +77,11 @@ def build(root: Path) -> str:
 
 
 def platform() -> str:
-    """The tag of wheels that this machine builds for itself."""
+    """The tag of wheels that this machine builds for itself. On macOS, a builder of wheels names an older system."""
     from packaging.tags import platform_tags
 
+    if sys.platform == "darwin" and (named := os.environ.get("_PYTHON_HOST_PLATFORM")):
+        return re.sub(r"[-.]", "_", named)
     return next(tag for tag in platform_tags() if "manylinux" not in tag and "musllinux" not in tag)
 
 
@@ -95,6 +103,51 @@ class KernelHook(BuildHookInterface):
         build_data["pure_python"] = False
         build_data["tag"] = f"cp311-abi3-{platform()}"
         build_data["artifacts"].append(MODULE.as_posix())
+
+
+def repository() -> str:
+    """The address of the repository, or nothing where it is not known."""
+    server, name = (os.environ.get(f"GITHUB_{part}", "") for part in ("SERVER_URL", "REPOSITORY"))
+    return os.environ.get("CONFIDE_REPOSITORY") or (f"{server}/{name}" if server and name else "")
+
+
+def first_page(text: str, address: str, version: str) -> str:
+    """README.md with links that lead somewhere from an index of packages: to the files of this version.
+
+    Parameters
+    ----------
+    text : the page as it stands in the repository
+    address : that of the repository, or nothing
+    version : that of the package
+    """
+
+    def link(found: re.Match[str]) -> str:
+        mark, words, target = found.groups()
+        if re.match(r"https?://|mailto:|#", target):
+            return found[0]
+        if not address:
+            return "" if mark else words
+        return f"{mark}[{words}]({address}/{'raw' if mark else 'blob'}/v{version}/{target})"
+
+    return re.sub(r"(!?)\[([^\[\]]*)\]\(([^()\s]+)\)", link, text)
+
+
+class FirstPageHook(MetadataHookInterface):
+    """Gives the package its first page, and the addresses of its repository."""
+
+    PLUGIN_NAME = "custom"
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Write what pyproject.toml calls dynamic."""
+        text = Path(self.root, "README.md").read_text(encoding="utf-8")
+        (version,) = re.findall(
+            r'__version__ = "(.*)"', Path(self.root, "src/confide/_version.py").read_text(encoding="utf-8")
+        )
+        address = repository()
+        metadata["readme"] = {"content-type": "text/markdown", "text": first_page(text, address, version)}
+        if address:
+            pages = {"Source": "", "Issues": "/issues", "Changelog": f"/blob/v{version}/CHANGELOG.md"}
+            metadata["urls"] = {name: address + rest for name, rest in pages.items()}
 
 
 if __name__ == "__main__":

@@ -3,14 +3,18 @@
 `python -m scripts.release` (that is `make release`) does these steps, and stops at the first that fails:
 
 1. the lock files hold what pyproject.toml asks for;
-2. wheel and source distribution are built twice, from two copies of the committed files, and their bytes are compared;
-3. the wheel is installed into an empty environment from the locked versions, and the demo runs there;
-4. the licences of all locked packages of the core and of its optional parts are permitted ones;
-5. a list of parts (CycloneDX 1.6, JSON) is written beside the distributions;
-6. known vulnerabilities are looked up; where the service does not answer, the summary says "not checked".
+2. the source distribution, a wheel with the kernel and one of pure Python are built twice, from two copies of the committed
+   files, and their bytes are compared. On Linux the wheel gets the tag of the oldest systems on which it runs, for an index
+   takes no other;
+3. twine finds nothing that an index would refuse, and can draw the first page;
+4. both wheels are installed into empty environments from the locked versions, one for each Python that is here, and the demo
+   runs there;
+5. the licences of all locked packages of the core and of its optional parts are permitted ones;
+6. a list of parts (CycloneDX 1.6, JSON) is written beside the distributions;
+7. known vulnerabilities are looked up; where the service does not answer, the summary says "not checked".
 
-The distributions, the list of parts and their checksums are left in `dist/`. What is left for a person, signing and
-publishing, stands in CONTRIBUTING.md.
+The distributions, the list of parts and their checksums are left in `dist/`. Wheels for other platforms are built by the
+workflow .github/workflows/release.yml. What is left for a person stands in CONTRIBUTING.md.
 """
 
 from __future__ import annotations
@@ -60,9 +64,14 @@ def main() -> None:
         for file in first:
             shutil.copy(file, DIST)
             print(f"built twice with equal bytes: {file.name}, {file.stat().st_size / 1e3:,.0f} kB")
-        wheel = next(file for file in first if file.suffix == ".whl")
-        python = _empty_environment(folder / "empty", wheel)
-        _demo(python, folder)
+        _run(sys.executable, "-m", "twine", "check", "--strict", *first, capture_output=True)
+        print("twine: nothing that an index would refuse")
+        for wheel in (file for file in first if file.suffix == ".whl"):
+            for name in pythons():
+                place = folder / f"{name}-{wheel.name}"
+                python = _empty_environment(place, wheel, name)
+                _demo(python, place)
+                print(f"{wheel.name} in an empty environment of {name}: its demo runs")
         _write_parts(python, wheel)
         _check_licences(python)
     _look_up_vulnerabilities()
@@ -81,9 +90,25 @@ def _built(commit: str, folder: Path) -> list[Path]:
     _run("tar", "-xf", folder / "tree.tar", "-C", copy)
     when = _run("git", "log", "-1", "--format=%ct", commit, cwd=ROOT, capture_output=True).stdout.strip()
     environment = os.environ | {"SOURCE_DATE_EPOCH": when}
-    command = (sys.executable, "-m", "build", "--no-isolation", "--outdir", folder / "dist", copy)
-    _run(*command, env=environment, capture_output=True)
+    command = (sys.executable, "-m", "build", "--no-isolation", "--outdir")
+    _run(*command, folder / "built", copy, env=environment, capture_output=True)
+    pure = environment | {"CONFIDE_COMPILED": "0"}
+    _run(*command, folder / "dist", "--wheel", copy, env=pure, capture_output=True)
+    for file in (folder / "built").iterdir():
+        if "-linux_" in file.name:
+            repair = (sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", folder / "dist", file)
+            path = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+            _run(*repair, env=environment | {"PATH": path}, capture_output=True)
+        else:
+            shutil.copy(file, folder / "dist")
     return sorted((folder / "dist").iterdir())
+
+
+def pythons() -> list[str]:
+    """The commands of those versions of Python that the package supports and that run here."""
+    named = filter(shutil.which, [f"python3.{minor}" for minor in range(11, 15)])
+    runs = [name for name in named if subprocess.run([name, "--version"], capture_output=True, check=False).returncode == 0]  # noqa: S603
+    return runs or [sys.executable]
 
 
 def _compare(first: Iterable[Path], second: Iterable[Path]) -> None:
@@ -92,8 +117,8 @@ def _compare(first: Iterable[Path], second: Iterable[Path]) -> None:
             sys.exit(f"{one.name} differs between two builds of the same files: the build is not reproducible.")
 
 
-def _empty_environment(folder: Path, wheel: Path) -> Path:
-    _run(sys.executable, "-m", "venv", folder)
+def _empty_environment(folder: Path, wheel: Path, name: str) -> Path:
+    _run(name, "-m", "venv", folder)
     python = folder / "bin" / "python"
     pip = (python, "-m", "pip", "install", "-qq", "--disable-pip-version-check")
     _run(*pip, "--require-hashes", "--requirement", ROOT / "requirements" / "core.txt")
@@ -109,7 +134,6 @@ def _demo(python: Path, folder: Path) -> None:
     done = _run(python.parent / "confide", "demo", cwd=place, env=environment, capture_output=True)
     if not any(place.iterdir()) or not done.stdout:
         sys.exit("the demo of the installed wheel left no model")
-    print("installed into an empty environment; its demo runs")
 
 
 def _write_parts(python: Path, wheel: Path) -> None:
