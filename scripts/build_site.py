@@ -5,6 +5,7 @@ Run: python -m scripts.build_site
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -23,6 +24,32 @@ def load_from_here() -> None:
         page.write_text(text.replace("https://unpkg.com/iframe-worker/shim", copy), encoding="utf-8")
 
 
+BEHIND = ("project/", "explanation/proofs/", "experiments/")
+"""Pages that are found by their titles alone, so that guides come before proofs and measurements."""
+
+
+def guides_first() -> None:
+    """Leave out of the search's index what hides the guides: parts of proofs, and inherited methods after the first."""
+    index = json.loads((SITE / "search.json").read_text(encoding="utf-8"))
+    kept, seen = [], set()
+    for item in index["items"]:
+        text = item["text"]
+        if item["location"].startswith(BEHIND):
+            if item["level"] > 1:
+                continue
+            item["text"] = ""
+        elif item["location"].startswith("reference/python/") and "#" in item["location"]:
+            if text in seen:
+                continue
+            seen.add(text)
+        kept.append(item)
+    written = json.dumps(index | {"items": kept}, ensure_ascii=False, separators=(",", ":"))
+    (SITE / "search.json").write_text(written, encoding="utf-8")
+    script = (SITE / "search.js").read_text(encoding="utf-8")
+    start, end = script.index("{"), script.rindex("}") + 1
+    (SITE / "search.js").write_text(script[:start] + written + script[end:], encoding="utf-8")
+
+
 def main() -> int:
     """Gather, build strictly, check; 0 if nothing is wrong."""
     site_pages.gather()
@@ -33,6 +60,8 @@ def main() -> int:
     printed = done.stdout + done.stderr
     print(printed, end="")
     load_from_here()
+    if done.returncode == 0:
+        guides_first()
     for name, text in site_pages.plain_pages(site_pages.SOURCE).items():
         (SITE / name).parent.mkdir(parents=True, exist_ok=True)
         (SITE / name).write_text(text, encoding="utf-8")

@@ -15,7 +15,7 @@ from pathlib import Path
 import markdown
 import pandas as pd
 import pytest
-from scripts import formulas, gallery, notebooks, page_outputs, reference_pages, site_check, site_pages
+from scripts import build_site, formulas, gallery, notebooks, page_outputs, reference_pages, site_check, site_pages
 
 import confide
 from confide.features.columns import CategoryColumn, NumberColumn
@@ -321,6 +321,32 @@ def test_the_notebook_of_the_tutorial_shows_what_its_cells_give(gathered):
     cells = json.loads((gathered / "tutorials" / "first_private_model.ipynb").read_text(encoding="utf-8"))["cells"]
     shows = [bool(cell["outputs"]) for cell in cells if cell["cell_type"] == "code"]
     assert shows == [False, True, True, True, True, True, True]
+
+
+def test_guides_come_before_proofs_in_the_search(tmp_path, monkeypatch):
+    """Proofs and measurements are found by their titles; a method that many classes inherit is found once."""
+    monkeypatch.setattr(build_site, "SITE", tmp_path)
+    places = {
+        "how_to/effects.html": ("Effects", "weights"),
+        "how_to/effects.html#bands": ("Bands", "noise"),
+        "explanation/proofs/seal.html": ("Seal", "weights"),
+        "explanation/proofs/seal.html#theorem": ("Theorem", "weights"),
+        "reference/python/A.html#A.fit": ("A.fit", "fit it"),
+        "reference/python/B.html#B.fit": ("B.fit", "fit it"),
+    }
+    items = [
+        {"location": place, "level": 1 + ("#" in place), "title": title, "text": words, "path": [], "tags": []}
+        for place, (title, words) in places.items()
+    ]
+    written = json.dumps({"config": {}, "items": items})
+    (tmp_path / "search.json").write_text(written, encoding="utf-8")
+    (tmp_path / "search.js").write_text(f"var __index = {written};", encoding="utf-8")
+    build_site.guides_first()
+    left = json.loads((tmp_path / "search.json").read_text(encoding="utf-8"))["items"]
+    assert [item["location"] for item in left] == [place for place in places if "theorem" not in place and "B." not in place]
+    assert [item["text"] for item in left] == ["weights", "noise", "", "fit it"]
+    script = (tmp_path / "search.js").read_text(encoding="utf-8")
+    assert json.loads(script.removeprefix("var __index = ").removesuffix(";"))["items"] == left
 
 
 NEED_ALL_ROWS = {"effects_with_bands"}
