@@ -2,7 +2,7 @@
 
 Needs Linux for the memory figures, and room on the disk: 200 bytes a row of 50 columns, and 400 more for the cache.
 
-Run: OMP_NUM_THREADS=1 python benchmarks/rows_on_disk.py [--rows 1000000] [--columns 50] [--folder /tmp] [--cache] [--dask]
+Run: OMP_NUM_THREADS=1 python benchmarks/rows_on_disk.py [--rows 1000000] [--columns 50] [--cache] [--dask | --duckdb]
 """
 
 from __future__ import annotations
@@ -104,6 +104,15 @@ def on_dask(path: Path, schema: Schema) -> None:
     print(f"two workers over one: {seconds[1] / seconds[2]:.2f}")
 
 
+def on_duckdb(path: Path, schema: Schema) -> None:
+    """Peak memory of a fit to a relation, in this process, which should be new."""
+    import duckdb
+
+    relation = duckdb.connect().read_parquet(str(path))
+    seconds, _ = timed(lambda: LogisticRegression(1.0).fit(open_rows(relation, schema)))
+    print(f"a relation of DuckDB: {seconds:.1f} s, peak memory {memory('VmHWM'):.0f} MB")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=1_000_000)
@@ -111,6 +120,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
     parser.add_argument("--cache", action="store_true")
     parser.add_argument("--dask", action="store_true")
+    parser.add_argument("--duckdb", action="store_true")
     arguments = parser.parse_args()
     schema = schema_of(arguments.columns)
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
@@ -119,6 +129,8 @@ def main() -> None:
         print(f"{arguments.rows} x {arguments.columns} float32: {path.stat().st_size / 1e6:.0f} MB; {os.cpu_count()} cores")
         if arguments.dask:
             on_dask(path, schema)
+        elif arguments.duckdb:
+            on_duckdb(path, schema)
         else:
             on_this_machine(path, schema, arguments.folder if arguments.cache else False)
 

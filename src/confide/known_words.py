@@ -5,7 +5,9 @@ from __future__ import annotations
 import difflib
 import unicodedata
 from collections.abc import Callable, Collection, Iterable
+from configparser import ConfigParser
 from functools import wraps
+from importlib import resources
 from inspect import CO_VARKEYWORDS, unwrap
 from types import FunctionType
 from typing import Any, TypeVar, cast
@@ -115,3 +117,10 @@ def listed_absent(absent: Iterable[str], present: Collection[object]) -> str:
 def names_by_position(n_columns: int) -> tuple[str, ...]:
     """Names for the columns of an array, which has none: x0, x1, ..."""
     return tuple(f"x{position}" for position in range(n_columns))
+
+
+def sentences_of(name: str) -> ConfigParser:
+    """The sentences of a file in `studies/texts`, or other words of it, by section and name."""
+    said = ConfigParser(interpolation=None, delimiters=("=",))
+    said.read_string(resources.files("confide.studies").joinpath("texts", name).read_text(encoding="utf-8"))
+    return said

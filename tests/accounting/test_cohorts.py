@@ -156,8 +156,12 @@ def test_totals_are_those_of_the_cohort_that_paid_most():
         totals = with_charge(filter_, totals, charge_of(budget, cohort))
     assert shown(max, filter_.spent, totals) == ApproxDP(0.75, 6e-7)
     assert shown(min, filter_.remaining, totals) == ApproxDP(0.25, 4e-7)
-    assert [float(total.epsilon) for total in of_each(totals)] == [0.125, 0.75, 0.375]
-    assert of_each({}) == [Amount()]
+    assert {cohort: float(total.epsilon) for cohort, total in of_each(totals).items()} == {
+        None: 0.125,
+        "a": 0.75,
+        "b": 0.375,
+    }
+    assert of_each({}) == {None: Amount()}
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -187,6 +191,26 @@ def test_a_charge_for_a_cohort_costs_its_persons_alone(new_ledger):
     shown = str(list(ledger.blocks()))
     assert "nobody is in two" in shown
     assert "2027-01" in shown
+
+
+def test_a_refusal_names_the_cohort_that_is_short_and_what_is_left_of_each_can_be_asked(new_ledger):
+    """Of several that are short it names the one with the least; persons of no charged cohort have no name."""
+    ledger = new_ledger(limit=1.0)
+    with pytest.raises(BudgetExceeded, match=r"epsilon 1 left of epsilon 1\. "):
+        ledger.charge(2.0)
+    ledger.charge(0.5, cohort="nov")
+    ledger.charge(0.75, cohort="02")
+    ledger.charge(0.125)
+    left = {cohort: ledger.remaining(cohort).epsilon for cohort in (None, "nov", "2", "002", "jan")}
+    assert left == {None: 0.125, "nov": 0.375, "2": 0.125, "002": 0.125, "jan": 0.875}
+    with pytest.raises(BudgetExceeded, match=r'epsilon 0\.375 left of epsilon 1 for the persons of the cohort "nov"'):
+        ledger.charge(0.5, cohort="nov")
+    with pytest.raises(BudgetExceeded, match=r'epsilon 0\.125 left of epsilon 1 for the persons of the cohort "2"'):
+        ledger.charge(0.5)
+    with pytest.raises(LedgerError, match="for everybody"):
+        Ledger(limit=1.0).remaining("nov")
+    with pytest.raises(ParameterError, match="cohort must be text"):
+        ledger.remaining(" ")
 
 
 def test_a_cohort_is_charged_as_one_however_its_label_is_written(new_ledger):

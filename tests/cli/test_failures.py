@@ -115,6 +115,9 @@ def test_an_unknown_option_is_followed_by_the_one_that_was_meant(folder):
         (("ledger", "init", "study.db", "--epsilon"), "Example: confide ledger init study.db --epsilon 4 --delta 1e-6"),
         (("fit", "--n-rows-bounds", "9"), "write --n-rows-bounds LOW HIGH."),
         (("search", "--method"), "write --method <auto|permute-and-flip|exponential|repeated>."),
+        (("fit", "people.csv", "--schema", "--epsilon", "0.2"), "the value of --schema is missing; write --schema FILE."),
+        (("run", "study.toml", "--release", "--dry-run"), "the value of --release is missing; write --release NAME."),
+        (("ledger", "init", "study.db", "--epsilon", "--delta", "1e-6"), "the value of --epsilon is missing"),
     ],
 )
 def test_an_option_without_its_value_is_not_unknown(folder, words, shown):
@@ -122,6 +125,7 @@ def test_an_option_without_its_value_is_not_unknown(folder, words, shown):
     told = refused(*words)
     assert shown in told
     assert "no such option" not in told
+    assert "such file" in refused("fit", "people.csv", "--force", "--schema=--out", "--epsilon", "1")
     assert "does not take a value. Try 'confide fit --help'." in refused("fit", "people.csv", "--force=1")
 
 

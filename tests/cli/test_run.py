@@ -543,6 +543,62 @@ def test_a_schedule_of_cohorts_charges_each_month_to_its_persons(scheduled):
     assert json.loads(run("ledger", "show", "study.db", "--format", "json").stdout)["cohorts"] == "came"
 
 
+def test_a_late_release_does_not_read_the_rows_of_later_days(scheduled, tmp_path):
+    """A query that asks for the present is refused for another period than the present one. Names stand for its days."""
+    import sqlite3
+
+    people = pd.read_csv("people.csv").assign(day="2026-11-15")
+    later = people.assign(day="2026-12-01", age=90)
+    with sqlite3.connect("rows.db") as connection:
+        pd.concat([people, later]).to_sql("people", connection, index=False)
+    text = Path("study.toml").read_text(encoding="utf-8")
+    data = f'file = "sqlite:///{tmp_path / "rows.db"}"\nquery = "rows.sql"'
+    Path("study.toml").write_text(text.replace('file = "people.csv"', data), encoding="utf-8")
+    Path("rows.sql").write_text("SELECT * FROM people WHERE day < date('now') -- of :nothing", encoding="utf-8")
+    scheduled("2026-12-02")
+    told = refused("run", "study.toml", "--release", "2026-11")
+    assert "asks for the present time" in told
+    assert ":end, the day after its last" in told
+    assert spent() == 0.0
+    run("run", "study.toml", "--dry-run")
+    asked = "SELECT * FROM people WHERE day >= :begin AND day < :end AND substr(day, 1, 7) = :release -- not now()"
+    Path("rows.sql").write_text(asked, encoding="utf-8")
+    run("run", "study.toml", "--release", "2026-11", "--force-budget")
+    assert confide.load("model.2026-11.json").guarantee_.n_rows == (len(people), len(people))
+    assert "no rows" in refused("run", "study.toml", "--release", "2026-10")
+
+
+def test_a_cohort_of_the_schema_is_that_of_the_release_or_refused(scheduled):
+    """It was silently replaced by the release, so that a schema said one thing and a model another."""
+    schema = Path("people.toml").read_text(encoding="utf-8")
+    text = Path("study.toml").read_text(encoding="utf-8").replace('every = "month"', 'every = "month"\ncohorts = "came"')
+    text = text.replace("budget_per_year = 1.0\n", "")
+    text = text.replace("[budget]\n", '[budget]\nneighbours = "add-or-remove-one"\nn_rows_bounds = [10, 1000000]\n')
+    Path("study.toml").write_text(text, encoding="utf-8")
+    pd.read_csv("people.csv").assign(came="2026-12").to_csv("people.csv", index=False)
+    Path("people.toml").write_text('cohort = { column = "came", value = "2026-12" }\n' + schema, encoding="utf-8")
+    Path("study.db").unlink()
+    told = run(
+        "ledger", "init", "study.db", "--epsilon", "2", "--neighbours", "add-or-remove-one", "--cohorts", "came"
+    ).stdout
+    assert "The limit holds for each person" in " ".join(told.split())
+    assert 'cohort: is "2026-12" in the column "came", and the release is for "2026-11"' in refused(
+        "run", "study.toml", "--release", "2026-11"
+    )
+    assert spent() == 0.0
+    run("run", "study.toml", "--release", "2026-12", "--force-budget")
+    Path("people.toml").write_text(schema, encoding="utf-8")
+    told = run("run", "study.toml", "--release", "2026-11", "--force-budget", code=2).stderr
+    assert 'column "came": no row has the value "2026-11"' in told
+    assert "months as 2026-12. Nothing was charged" in told
+    shown = run("ledger", "show", "study.db", "--cohort", "2026-12").stdout
+    assert 'Left for the persons of the cohort "2026-12": pure differential privacy with epsilon = 1.5' in " ".join(
+        shown.split()
+    )
+    left = json.loads(run("ledger", "show", "study.db", "--cohort", "2026-11", "--format", "json").stdout)
+    assert left["remaining_of_cohort"]["epsilon"] == 2.0
+
+
 def test_a_dry_run_of_a_schedule_writes_nothing(scheduled):
     scheduled("2026-11-02")
     before = Path("study.db").read_bytes()

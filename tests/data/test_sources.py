@@ -5,6 +5,8 @@ from __future__ import annotations
 import http.server
 import importlib
 import sqlite3
+import subprocess
+import sys
 import threading
 import traceback
 from contextlib import contextmanager
@@ -18,6 +20,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset
+import pyarrow.parquet
 import pytest
 
 import confide
@@ -132,6 +135,36 @@ def test_the_model_is_that_of_a_parquet_file(tmp_path, way):
 
 def _stated(path: Any) -> dict[str, str]:
     return dict(part.split("=") for part in path.parent.parts if part.startswith(("work=", "size=")))
+
+
+_READ_BY_DUCKDB = """
+import sys, duckdb, confide
+from pathlib import Path
+def resident():
+    return int(next(line for line in Path("/proc/self/status").open() if line.startswith("VmRSS")).split()[1]) / 1000
+connection = duckdb.connect(config={"threads": 2})
+schema = confide.Schema({f"x{i}": {"low": -1, "high": 1} for i in range(20)}, {"column": "y", "negative": 0, "positive": 1})
+relation = connection.read_parquet(sys.argv[1])
+confide.open_rows(relation.limit(5), schema)
+before = resident()
+rows = confide.open_rows(relation, schema)
+print(resident() - before, connection.execute("SELECT current_setting('threads')").fetchall()[0][0])
+connection.execute("SET lock_configuration = true")
+confide.open_rows(relation.limit(5), schema)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is counted as Linux does")
+def test_duckdb_gives_back_what_its_threads_kept(tmp_path):
+    """It would keep 48 of 64 MB; and its settings are as they were, or as they are locked."""
+    needs("duckdb")
+    rng = np.random.default_rng(0)
+    columns = {f"x{i}": rng.uniform(-1, 1, 400_000) for i in range(20)} | {"y": rng.integers(0, 2, 400_000)}
+    pa.parquet.write_table(pa.table(columns), tmp_path / "t.parquet", row_group_size=50_000)
+    command = [sys.executable, "-c", _READ_BY_DUCKDB, str(tmp_path / "t.parquet")]
+    growth, threads = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()[-2:]
+    assert float(growth) < 20.0
+    assert threads == "2"
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)

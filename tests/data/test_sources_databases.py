@@ -47,6 +47,20 @@ def test_the_model_is_that_of_a_parquet_file(server, tmp_path):
     assert "4711secret" not in "".join(traceback.format_exception(caught.value))
 
 
+@pytest.mark.parametrize("release", ["2026-12", "x'; DROP TABLE people; --"])
+def test_a_query_gets_the_release_and_its_days_apart_from_its_text(server, release):
+    """Names in quotes, casts and percent signs stay as they are."""
+    address = f"postgresql://owner@127.0.0.1:{server.port}/people"
+    values = {"release": release, "begin": "2026-12-01", "end": "2027-01-01"}
+    query = (
+        "SELECT :release AS r, :begin::date + 1 AS b, 'a:release' || '50%' AS c, '12:30'::time AS t, "
+        "(ARRAY[1,2,3])[2:3] AS s, count(*) AS n FROM generate_series('2026-11-01'::date, '2027-01-31', '1 day') day "
+        "WHERE day >= :begin AND day < :end;"
+    )
+    lines = files_of(address, query=query, values=values)[0].read_text().splitlines()
+    assert lines[1] == f'{release},2026-12-02,a:release50%,12:30:00,"[2, 3]",31'
+
+
 def test_the_answer_is_never_in_memory_as_a_whole(server):
     """It takes 100 MB, of which a sixth is held at a time."""
     tracemalloc.start()

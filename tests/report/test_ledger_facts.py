@@ -74,7 +74,7 @@ def test_a_checksum_beside_a_charge_decides():
         {"number": 2, "purpose": "b", "epsilon": 1.0, "delta": float("nan"), "rho": float("nan"), "sha256": "def"},
     ]
     ledger = SimpleNamespace(
-        entries=lambda: pd.DataFrame(rows), limit=PureDP(4.0), spent=lambda: PureDP(2.0), remaining=lambda: PureDP(2.0),
+        entries=lambda: pd.DataFrame(rows), limit=PureDP(4.0), spent=lambda _: PureDP(2.0), remaining=lambda _: PureDP(2.0),
         neighbours=Neighbours.REPLACE_ONE, max_rows_per_person=1, head="h",
     )  # fmt: skip
     assert LedgerFacts.of(ledger, guarantee(PureDP(1.0)), "abc").charge == 1
@@ -176,3 +176,20 @@ def test_amounts_for_persons_with_fewer_rows_are_named_as_such():
     assert facts.to_dict()["unit_note"] == facts.unit_note
     assert LedgerFacts.of(ledger, guarantee(PureDP(1.0)), "").unit_note is None
     assert unit_note(3, 2) is None
+
+
+def test_the_cohort_that_paid_is_named_with_what_it_has_left():
+    """What is spent and left is that of its persons; a charge for everybody names no cohort."""
+    relation = "add-or-remove-one"
+    ledger = Ledger(limit=4.0, neighbours=relation, cohorts="month")
+    for cohort in ("2026-11", "2026-12", None):
+        own = "ab"[cohort is None] * 64
+        ledger.charge(1.0, purpose="LogisticRegression.fit", details={"sha256": own}, cohort=cohort)
+    ledger.charge(2.0, cohort="2026-11")
+    facts = LedgerFacts.of(ledger, guarantee(PureDP(1.0), relation), "a" * 64)
+    assert (facts.charge, facts.cohort, facts.to_dict()["cohort"]) == (2, "2026-12", "2026-12")
+    assert facts.account == 'epsilon = 2 spent of epsilon = 4; epsilon = 2 left; for the persons of the cohort "2026-12"'
+    assert 'The persons of the cohort "2026-12" paid it, and nobody else.' in facts.sentence()
+    of_all = LedgerFacts.of(ledger, guarantee(PureDP(1.0), relation), "b" * 64)
+    assert (of_all.charge, of_all.cohort, of_all.left.epsilon) == (3, None, 0.0)
+    assert "cohort" not in of_all.sentence() + of_all.account

@@ -8,7 +8,7 @@ from datetime import datetime
 import pytest
 
 from confide.errors import FileError, StudyError
-from confide.studies.study import Study, is_period, period_of
+from confide.studies.study import Study, days_of, period_of
 from tests.studies.examples import EVALUATION, TEXT, study_of
 
 
@@ -109,7 +109,7 @@ def test_an_evaluation_is_charged_to_its_own_ledger_if_it_names_one(tmp_path):
 def test_a_release_is_named_by_its_period(every, day, name):
     """A week by the year that ISO 8601 gives it."""
     assert period_of(every, datetime.fromisoformat(day)) == name
-    assert is_period(every, name)
+    assert days_of(every, name)
 
 
 @pytest.mark.parametrize(
@@ -126,5 +126,5 @@ def test_a_release_is_named_by_its_period(every, day, name):
 )
 def test_a_period_that_does_not_exist_has_no_name(every, name):
     """A leap year has its day, and a long year its week."""
-    assert not is_period(every, name)
-    assert is_period("day", "2028-02-29")
+    assert not days_of(every, name)
+    assert days_of("day", "2028-02-29")

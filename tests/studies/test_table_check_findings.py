@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -55,6 +57,33 @@ def test_how_a_file_is_written_is_said(tmp_path, how, words) -> None:
     text = told(tmp_path, people(), **how)
     assert words in text
     assert "lacks the columns" not in text
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("2026-12", '25.0% of the rows are of the cohort "2026-12"'),
+        ("2027-01", 'REFUSED column "came": no row has the value "2027-01" of the cohort. Write the cells as releases are'),
+    ],
+)
+def test_rows_of_the_cohort_are_looked_for(tmp_path, value, words) -> None:
+    """A missing column, and one without a row of the cohort, are what a fit refuses; other cohorts are no mistake."""
+    frame, schema = people(), replace(SCHEMA, cohort=("came", value))
+    assert 'REFUSED p.csv: has no column "came"' in told(tmp_path, frame, schema)
+    came = [["2026-12", "2026-11", None, "2026-1"][place % 4] for place in range(len(frame))]
+    text = told(tmp_path, frame.assign(came=came), schema)
+    assert words in text
+    assert 'column "came": 7' not in text
+    assert "2026-11" not in text
+
+
+def test_weights_that_are_all_zero_are_refused(tmp_path) -> None:
+    """As by a fit, before its charge; one row that counts is enough."""
+    schema = replace(SCHEMA, weight={"column": "w", "high": 2})
+    weights = np.zeros(len(people()))
+    assert 'REFUSED column "w": the weights of all rows are 0' in told(tmp_path, people().assign(w=weights), schema)
+    weights[1] = 0.5
+    assert "weights of all rows" not in told(tmp_path, people().assign(w=weights), schema)
 
 
 def test_a_line_of_data_is_not_shown(tmp_path) -> None:

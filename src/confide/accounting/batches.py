@@ -45,9 +45,8 @@ class Shared:
                 f"persons of that cohort alone. The amount spent above is that of the persons who pay most."
             )
             with self._up_to_date():
-                own, totals, names = self._filter, self._totals, ("all others", *filter(None, self._totals))
-            pairs = zip(names, filters.of_each(totals), strict=True)
-            cells = [(name, _cell(own.spent(t).amount), _cell(own.remaining(t).amount)) for name, t in pairs]
+                own, paid = self._filter, filters.of_each(self._totals).items()
+            cells = [(c or "all others", _cell(own.spent(t).amount), _cell(own.remaining(t).amount)) for c, t in paid]
             yield table(("cohort", "spent", "left"), cells, words=("cohort",))
         if len(caps := self.sublimits()):
             yield heading("Sub-limits")

@@ -178,6 +178,7 @@ def cost(filter_: Filter, events: tuple[Event, ...]) -> Amount:
 
 Totals: TypeAlias = Mapping[str | None, Amount]
 """By the name of a cohort; at None stands what everybody pays. Proof: proofs/cohorts.md."""
+_Chosen: TypeAlias = Callable[[Iterable[float]], float]
 
 
 def with_charge(filter_: Filter, totals: Totals, charge: Entry) -> Totals:
@@ -185,28 +186,29 @@ def with_charge(filter_: Filter, totals: Totals, charge: Entry) -> Totals:
     return {**totals, charge.cohort: totals.get(charge.cohort, Amount()) + cost(filter_, charge.events)}
 
 
-def of_each(totals: Totals) -> list[Amount]:
+def of_each(totals: Totals) -> Totals:
     """What a person pays who is in no cohort that was charged alone, and then a person of each of these."""
     everybody = totals.get(None, Amount())
-    return [everybody, *(everybody + own for cohort, own in totals.items() if cohort is not None)]
+    return {None: everybody} | {cohort: everybody + own for cohort, own in totals.items() if cohort is not None}
 
 
-def shown(chosen: Callable[[Iterable[float]], float], of_total: Callable[[Amount], Budget], totals: Totals) -> Budget:
+def shown(chosen: _Chosen, of_total: Callable[[Amount], Budget], totals: Totals, cohort: str | None = None) -> Budget:
     """The most (`max`, `filter_.spent`) that anybody pays, or the least (`min`, `filter_.remaining`) that is left.
 
-    Each amount by itself.
+    Each amount by itself; of everybody, or of the persons of one cohort.
     """
-    budgets = list(map(of_total, of_each(totals)))
+    paid = of_each({cohort: Amount(), **totals})
+    budgets = list(map(of_total, paid.values() if cohort is None else [paid[cohort]]))
     pairs = zip(*map(dict.values, map(attrgetter("amounts"), budgets)), strict=True)
     return type(budgets[0]).of_sum(*map(chosen, pairs))
 
 
 def refuse_excess(filter_: Filter, totals: Totals, charge: Entry, purpose: str | None = None) -> None:
     """Raise unless everybody whom a charge concerns stays within the limit. The purpose is that of a sub-limit."""
-    before, after = ({charge.cohort: Amount(), **totals}, with_charge(filter_, totals, charge))
-    for total, then in zip(of_each(before), of_each({**before, **after}), strict=True):
-        if not filter_.admits(then):
-            raise refusal(filter_, charge.events, total, purpose)
+    before, after = of_each({charge.cohort: Amount(), **totals}), of_each(with_charge(filter_, totals, charge))
+    if short := [cohort for cohort, then in after.items() if not filter_.admits(then)]:
+        least = min(short, key=lambda cohort: filter_.remaining(before[cohort]).amount)
+        raise refusal(filter_, charge, before[least], purpose, least)
 
 
 def least_rows(events: Iterable[Event]) -> int:
@@ -238,28 +240,25 @@ def why_foreign(filter_: Filter, events: tuple[Event, ...]) -> str | None:
     return None
 
 
-def refusal(filter_: Filter, events: tuple[Event, ...], total: Amount, purpose: str | None = None) -> LedgerError:
-    """Why a filter does not admit events after a total: that of the ledger, or of the sub-limit of a purpose."""
-    foreign = why_foreign(filter_, events)
+def refusal(filter_: Filter, charge: Entry, total: Amount, purpose: str | None, cohort: str | None) -> LedgerError:
+    """Why a filter, of the ledger or of the sub-limit of a purpose, does not admit a charge after the total of a cohort."""
+    foreign = why_foreign(filter_, charge.events)
     if foreign is not None:
         return LedgerError(f"{foreign} Nothing was used or charged.")
     share = ""
-    if isinstance(filter_, RenyiFilter) and any(event.slack for event in events):
+    if isinstance(filter_, RenyiFilter) and any(event.slack for event in charge.events):
         share = (
             " Where Rényi divergences add up, a hundredth of the limit's delta is for charges that are approximate "
             "without a finer account."
         )
-    whose, fixed = (
-        ("the ledger", "a limit is fixed once")
-        if purpose is None
-        else (
-            f'the purpose "{purpose}"',
-            "whoever decides on sub-limits can replace this one, within the limit of the ledger",
-        )
-    )
+    whose, fixed = "the ledger", "a limit is fixed once"
+    if purpose is not None:
+        whose = f'the purpose "{purpose}"'
+        fixed = "whoever decides on sub-limits can replace this one, within the limit of the ledger"
+    whom = "" if cohort is None else f' for the persons of the cohort "{cohort}"'
     return BudgetExceeded(
-        f"this asks for {listed(costs_of(events))}; {whose} has {listed(filter_.remaining(total).amounts)} left of "
-        f"{listed(filter_.limit.amounts)}.{share} Lower `budget`; {fixed}. Nothing was used or charged."
+        f"this asks for {listed(costs_of(charge.events))}; {whose} has {listed(filter_.remaining(total).amounts)} left of "
+        f"{listed(filter_.limit.amounts)}{whom}.{share} Lower `budget`; {fixed}. Nothing was used or charged."
     )
 
 

@@ -133,8 +133,9 @@ class Ledger(Shared, Shown):
         header = None
         if limit is not None:
             limit = as_budget(limit)
-            way = filters.accounting_for(limit, accounting)
-            header = Header(uuid.uuid4().hex, limit, relation, way, rows, cohorts=cohorts)
+            header = Header(
+                uuid.uuid4().hex, limit, relation, filters.accounting_for(limit, accounting), rows, cohorts=cohorts
+            )
         self._records: Records
         if path is not None:
             self._records = stored = stored_records(path)
@@ -277,9 +278,8 @@ class Ledger(Shared, Shown):
         BudgetExceeded, LedgerError
             As in `charge`.
         """
-        if events := tuple(
-            e for item in checked_list("items", items, "budgets") for e in events_of_charge(self, item, None)
-        ):
+        releases = [events_of_charge(self, item, None) for item in checked_list("items", items, "budgets")]
+        if events := sum(releases, ()):
             with self._up_to_date():
                 self._admitted(events, checked_purpose(purpose), {}, cohort)
 
@@ -389,7 +389,7 @@ class Ledger(Shared, Shown):
             raise ParameterError("a plan needs at least one release that costs something.")
         if self.limit.is_approximate and self.accounting != "renyi":
             with self._up_to_date():
-                left = filters.exact(self.limit.slack) - max(total.delta for total in filters.of_each(self._totals))
+                left = filters.exact(self.limit.slack) - max(total.delta for total in filters.of_each(self._totals).values())
             delta = filters.rounded_down(left) if delta is None else ApproxDP(1.0, delta).delta
             if delta >= ApproxDP.ranges["delta"][0] and all(event.budget.is_private for event in events):
                 events = filters.joint_events(self.limit, events, delta)
@@ -398,18 +398,39 @@ class Ledger(Shared, Shown):
         self._append(events, purpose, {})
         return Batch(self, releases)
 
-    def spent(self) -> Budget:
+    def spent(self, cohort: str | None = None) -> Budget:
         """What all charges cost a person with at most `max_rows_per_person` rows, in the currency of the limit.
 
-        With cohorts, it is what the persons of the cohort that paid most have paid.
+        With cohorts, it is what the persons of the cohort that paid most have paid, or those of the one that is named, as in
+        `remaining`.
         """
         with self._up_to_date():
-            return filters.shown(max, self._filter.spent, self._totals)
+            return filters.shown(max, self._filter.spent, self._totals, self._named(cohort))
 
-    def remaining(self) -> Budget:
-        """What is left under the limit for everybody, in its currency."""
+    def remaining(self, cohort: str | None = None) -> Budget:
+        """What is left under the limit for everybody, in its currency.
+
+        Parameters
+        ----------
+        cohort : str or None
+            One cohort, for what is left for its persons, who pay what is charged to it and what is charged to everybody.
+
+        Raises
+        ------
+        LedgerError
+            If a cohort is named, and the ledger has none.
+        """
         with self._up_to_date():
-            return filters.shown(min, self._filter.remaining, self._totals)
+            return filters.shown(min, self._filter.remaining, self._totals, self._named(cohort))
+
+    def _named(self, cohort: str | None) -> str | None:
+        """The name by which a cohort counts, "1" for "01" too; refused where the ledger has none."""
+        if cohort is not None and self.cohorts is None:
+            raise LedgerError(
+                "this ledger counts every charge for everybody. To charge one cohort alone, make a ledger with cohorts, "
+                "named by the column that says who is in which. Nothing was used or charged."
+            )
+        return cohort if cohort is None else str(canonical_label(plain_label("cohort", cohort)))
 
     def entries(self) -> Any:
         """The charges in order, a pandas frame: number, time (UTC), purpose, epsilon, delta and rho (NaN where absent).
@@ -468,20 +489,13 @@ class Ledger(Shared, Shown):
         accounting = self._accounting
         if accounting == "auto":  # the way that suits the currency of the first charge
             accounting = "renyi" if events[0].budget.is_concentrated else "sum"
-        if cohort is not None and self.cohorts is None:
-            raise LedgerError(
-                "this ledger counts every charge for everybody. For charges that concern one cohort alone, make a ledger "
-                "with cohorts, named by the column that says who is in which. Nothing was used or charged."
-            )
-        # "01" and "1" are one cohort.
-        cohort = cohort if cohort is None else str(canonical_label(plain_label("cohort", cohort)))
+        cohort = self._named(cohort)
         if filters.least_rows(events) < self.max_rows_per_person:
             raise LedgerError(
                 f"this ledger is for max_rows_per_person={self.max_rows_per_person}; fit with it or more. Such a person "
                 f"would pay more for a charge that protects {filters.least_rows(events)}. Nothing was used or charged."
             )
-        time = self.dated_like or now()
-        charge = Entry(len(self._entries) + 1, time, purpose, accounting, events, details, cohort)
+        charge = Entry(len(self._entries) + 1, self.dated_like or now(), purpose, accounting, events, details, cohort)
         filters.refuse_excess(filters.filter_for(self.limit, accounting), self._totals, charge)
         for cap in self._sublimits.values():
             cap.refuse_excess(charge, self._entries)
@@ -501,7 +515,7 @@ class Ledger(Shared, Shown):
         with self._records.session(writing=writing) as session:
             for record in session.records_after(self._last):
                 self._count(record)
-            if not all(map(self._filter.admits, filters.of_each(self._totals))):
+            if not all(map(self._filter.admits, filters.of_each(self._totals).values())):
                 raise LedgerError(
                     f"the charges in {self._records.path} exceed its limit, so it was changed by hand. Put back the newest "
                     f"copy. Nothing was used or charged."

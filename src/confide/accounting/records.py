@@ -246,8 +246,7 @@ def checked_purpose(purpose: object) -> str:
     text = str(purpose)
     if len(text) > _LONGEST_PURPOSE:
         raise ParameterError(
-            f"the purpose of a charge must be a text of at most {_LONGEST_PURPOSE} characters, and this one has {len(text)}."
-            f" Nothing was used or charged."
+            f"a purpose has at most {_LONGEST_PURPOSE} characters, and this has {len(text)}. Nothing was used or charged."
         )
     return text.encode(errors="replace").decode()  # half a surrogate pair cannot be shown
 

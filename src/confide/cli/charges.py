@@ -69,12 +69,14 @@ class _WatchedLedger(Ledger):
     Attributes
     ----------
     charged : the budget of the charge that was begun; None before
+    cohort : the cohort that alone pays it; None for everybody
     is_certain : whether that charge is known to be on disk
     purpose : what the user says that the charge is for; None for what the library says
     model_file : the file that will hold what is bought; None if there is none
     """
 
     charged: Budget | None = None
+    cohort: str | None = None
     is_certain = False
     purpose: str | None = None
     model_file: Path | None = None
@@ -85,7 +87,7 @@ class _WatchedLedger(Ledger):
         mark = VOID_MARK if purpose.endswith(VOID_MARK) else ""
         said = purpose if self.purpose is None else f"{self.purpose}{mark}"
         # Noted before the charge, which may be on disk already when control-C interrupts it.
-        self.charged = event.budget
+        self.charged, self.cohort = event.budget, how.get("cohort")
         try:
             super().charge(event, purpose=said, details=known, **how)
         except Exception:
@@ -219,7 +221,7 @@ class Charges:
         """The sentence that a successful fit ends with: what was charged, and what is left."""
         if self.ledger is None:
             return NO_LEDGER_GIVEN
-        return f"{self._charged().removesuffix('.')} ({shown_amounts(self.ledger.remaining())} left)."
+        return f"{self._charged().removesuffix('.')} ({shown_amounts(self.ledger.remaining(self.ledger.cohort))} left)."
 
     @property
     def time(self) -> str | None:
@@ -232,7 +234,7 @@ class Charges:
         """What was charged and what is left, for programs; null without a ledger."""
         if self.ledger is None or self.ledger.charged is None:
             return {"ledger": None, "charged": None, "remaining": None}
-        charged, remaining = self.ledger.charged.to_dict(), self.ledger.remaining().to_dict()
+        charged, remaining = self.ledger.charged.to_dict(), self.ledger.remaining(self.ledger.cohort).to_dict()
         return {"ledger": self._place, "charged": charged, "remaining": remaining}
 
     def _charged(self) -> str:

@@ -27,6 +27,7 @@ def check(
     data: str,
     schema: Path,
     target: str | None = None,
+    cohort: str | None = None,
     max_rows_per_person: int = 1,
     show_values: bool = False,
     out: Path | None = None,
@@ -45,6 +46,8 @@ def check(
     from confide.studies.table_check import blocks_of_check, check_document, check_page, check_table, findings_of
 
     described = _schema_of(schema, target)
+    if cohort is not None:
+        described = replace(described, cohort=cohort.partition("=")[::2])
     files = files_of(data, described)
     if out is not None:
         output.check_path(out, [*files, schema], (".html", ".htm", ".json"), overwrite=force)

@@ -11,6 +11,7 @@ import re
 import sys
 import warnings
 from collections.abc import Sequence
+from itertools import pairwise, takewhile
 from typing import Any, NoReturn
 
 import typer
@@ -19,6 +20,8 @@ from typer.core import TyperGroup
 from confide.cli.option_values import in_words_of_options
 from confide.errors import BudgetExceeded, ConfideError, NotCertified, SchemaError, StudyError
 
+_UsageError: Any = typer.BadParameter.__bases__[0]
+"""Typer has no public name for this class, only for a subclass of it."""
 BAD_INPUT = 2
 NO_GUARANTEE = 3
 INTERNAL_ERROR = 4
@@ -51,6 +54,7 @@ class CommandsWithOneLineErrors(TyperGroup):
                 # Those of other libraries depend on the data and may quote it.
                 warnings.simplefilter("ignore")
             try:
+                self._refuse_swallowed(options.get("args") or sys.argv[1:])
                 answer = super().main(*args, **options)
                 if answer == INTERRUPTED:
                     print("error: stopped by control-C. Nothing was charged.", file=sys.stderr)
@@ -64,6 +68,16 @@ class CommandsWithOneLineErrors(TyperGroup):
                 print(f"error: {printable(_message(error))}", file=sys.stderr)
                 answer = _exit_code(error)
         sys.exit(answer if isinstance(answer, int) else 0)
+
+    def _refuse_swallowed(self, words: Sequence[str]) -> None:
+        """Refuse an option without its value where another option follows, which would be taken for the value."""
+        context = self._context_of(words)
+        known = {name: option for option in context.command.params for name in option.opts if name.startswith("-")}
+        for word, following in pairwise(takewhile("--".__ne__, words)):
+            if following in known and word in known and not getattr(known[word], "is_flag", False):
+                error = _UsageError("it requires a value", context)
+                error.option_name = word
+                raise error
 
     def _context_of(self, words: Sequence[str]) -> typer.Context:
         context = typer.Context(self, info_name="confide")
@@ -119,5 +133,4 @@ def _exit_code(error: Exception) -> int:
 
 
 def _is_usage_error(error: BaseException) -> bool:
-    # Typer has no public name for this class, only for a subclass of it.
-    return isinstance(error, typer.BadParameter.__bases__)
+    return isinstance(error, _UsageError)

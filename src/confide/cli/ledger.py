@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -60,15 +61,18 @@ def init(
         path, limit=limit, neighbours=neighbours, max_rows_per_person=max_rows_per_person, cohorts=cohorts, accounting=chosen
     )
     whom = f"{created.neighbours}), for {_protected_persons(created)}"
+    what = "All charges together" if cohorts is None else "All charges that one person pays"
     blocks = [
         verbatim(f"Created {path}."),
-        text(f"All charges together: at most {created.limit} ({whom}."),
+        text(f"{what}: at most {created.limit} ({whom}."),
         text(_EXPLAINED["pure" if epsilon is not None and delta is None else created.accounting]),
     ]
-    output.Screen().show(blocks)
+    output.Screen().show([*blocks, *([] if cohorts is None else [text(_EXPLAINED["cohorts"].format(cohorts))])])
 
 
 _EXPLAINED = {
+    "cohorts": "The limit holds for each person: a person pays what is charged to everybody, and to the own cohort by the "
+    'column "{}". So each cohort may be charged up to the limit, less what everybody pays. Nobody may be in two.',
     "pure": "The epsilons of all charges add up. So the ledger takes charges of --epsilon without --delta, and no others.",
     "sum": "The epsilons of all charges add up, and so do their deltas. A charge of --rho is refused.",
     "renyi": "Rényi divergences of all charges add up, which lets many releases with Gaussian noise cost less together than "
@@ -76,12 +80,12 @@ _EXPLAINED = {
     "auto": "The first charge decides for good how charges add up: one of --rho by Rényi divergences, any other by sums of "
     "epsilons and deltas. Many releases with Gaussian noise cost less by Rényi divergences: --accounting renyi.",
 }
-"""Two sentences on each way in which charges add up."""
+"""What is said of cohorts, and of each way in which charges add up."""
 
 
 @ledger_app.command(epilog=epilog_of("ledger show"))
 @options_of_command("ledger show")
-def show(path: str, output_format: Literal["text", "json", "csv"] = "text") -> None:
+def show(path: str, cohort: str | None = None, output_format: Literal["text", "json", "csv"] = "text") -> None:
     """Show the limit, what is spent, what is left, and every charge; as CSV the charges alone."""
     from confide.accounting.ledger import Ledger
     from confide.cli import output
@@ -92,7 +96,10 @@ def show(path: str, output_format: Literal["text", "json", "csv"] = "text") -> N
         entries = opened.entries().replace(r"^(?=[=+@\t\r\n-])", "'", regex=True)
         output.Screen().show([verbatim(*entries.to_csv(index=False).rstrip("\n").split("\n"))])
         return
-    output.Screen(output_format).answer(lambda: _document(opened, path), _blocks(opened, path))
+    left = None if cohort is None else opened.remaining(cohort)
+    more = {} if left is None else {"remaining_of_cohort": left.to_dict()}
+    shown = [] if left is None else [text(f'Left for the persons of the cohort "{cohort}": {left}.')]
+    output.Screen(output_format).answer(lambda: _document(opened, path) | more, chain(_blocks(opened, path), shown))
 
 
 @ledger_app.command(epilog=epilog_of("ledger verify"))
@@ -138,7 +145,7 @@ def charge(
     budget, opened = chosen_budget(epsilon, delta, rho, "charge"), Ledger(path)
     details = {"release": "charged by hand", "user": current_user()}
     opened.charge(budget, purpose=purpose, neighbours=neighbours, details=details, cohort=cohort)
-    left, charged = opened.remaining(), {"number": opened.last_charge, "charged": budget.to_dict()}
+    left, charged = opened.remaining(cohort), {"number": opened.last_charge, "charged": budget.to_dict()}
     output.Screen(output_format).answer(
         lambda: {"ledger": str(path), **charged, "remaining": left.to_dict()},
         [text(f"Charged {shown_amounts(budget)} to {path} ({shown_amounts(left)} left).")],
@@ -199,13 +206,10 @@ def _blocks(ledger: Ledger, path: str) -> Iterator[Block]:
 
     yield verbatim(f"{path}: {ledger.neighbours}, {_protected_persons(ledger)}, accounting {ledger.accounting}")
     yield from ledger.blocks()
-    entries = entries_as_json(ledger)
-    told = [(one["number"], {name: one[name] for name in DETAILS if one[name] is not None}) for one in entries]
-    if any(said for _, said in told):
+    told = {row["number"]: {name: row[name] for name in DETAILS if row[name] is not None} for row in entries_as_json(ledger)}
+    if any(told.values()):
         yield heading("What was bought, as whoever charged it says")
-    for number, said in told:
-        if not said:
-            continue
+    for number, said in ((number, said) for number, said in told.items() if said):
         release, user = said.get("release", "no release named"), said.get("user", "nobody named")
         yield text(f"{number}  {release}, charged by {user}")
         yield verbatim(*[f"   {name}  {said[name]}" for name in ("model", "sha256") if name in said])

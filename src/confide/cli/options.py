@@ -7,7 +7,7 @@ import inspect
 import math
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from configparser import ConfigParser
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
@@ -352,8 +352,11 @@ def _fields_of(kind: type[Spending]) -> dict[str, tuple[Any, object]]:
     return {field.name: (types[field.name], field.default) for field in fields(kind)}
 
 
-def rows_asked_for(data: str, query: Path | None) -> str | Path:
-    """What stands for the rows: the text that was given, or a private file of the answer to the query."""
+def rows_asked_for(data: str, query: Path | None, values: Callable[[str], Mapping[str, str]] = lambda _: {}) -> str | Path:
+    """What stands for the rows: the text that was given, or a private file of the answer to the query.
+
+    `values` says what names in the text of the query stand for.
+    """
     if re.search(r":/+[^/?#@]*:(?!\d+[/?#])[^@]*@|[?&]password=", data):
         raise ParameterError(
             "the address holds a password, which the list of processes, or the file, shows to others. Leave it out; the "
@@ -369,7 +372,8 @@ def rows_asked_for(data: str, query: Path | None) -> str | Path:
     from confide.data.sources import files_of
 
     with opened(query) as stream:
-        return files_of(data, query=stream.read().decode(errors="replace"))[0]
+        asked = stream.read().decode(errors="replace")
+    return files_of(data, query=asked, values=values(asked))[0]
 
 
 def _option(name: str, kind: Any, default: object, row: str) -> inspect.Parameter:
@@ -408,7 +412,14 @@ def schema_with_target(path: Path, cohort: tuple[str, str] | None = None) -> Sch
             f'{path} names no target; add a line such as target = {{ column = "income", negative = "no", positive = '
             f'"yes" }} for labels, or target = {{ column = "price", low = 0, high = 20000 }} for numbers, above its columns.'
         )
-    return schema if cohort is None else replace(schema, cohort=cohort)
+    if cohort is None:
+        return schema
+    described = replace(schema, cohort=cohort)
+    if schema.cohort not in (None, described.cohort):
+        from confide.studies.study import refused
+
+        raise refused("cohort", path=path, own=schema.cohort, other=cohort)
+    return described
 
 
 def exit_if_void(void: str | None) -> None:

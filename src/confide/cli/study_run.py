@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
@@ -29,7 +30,7 @@ from confide.studies.progress import (
     step_of_fit,
     with_prior,
 )
-from confide.studies.study import LEDGER_OF_ITS_OWN, Study, facts_of_evaluation, facts_of_fit
+from confide.studies.study import LEDGER_OF_ITS_OWN, Study, check_names, facts_of_evaluation, facts_of_fit, refused
 
 if TYPE_CHECKING:
     from confide.estimators.linear_model import PrivateLinearModel
@@ -57,9 +58,7 @@ def options_of(study: Study) -> ModelOptions:
     for key, value in study.model.items():
         if key in OF_BUDGET:
             raise StudyError(f"{study.path}: [model] {key}: belongs in [budget]; move it there.")
-        if key not in known:
-            near = suggestion(key, known)
-            raise StudyError(f'{study.path}: [model]: unknown key "{key}"{near}. Known are: {", ".join(known)}.')
+        check_names(f"{study.path}: [model]", [key], known, "key")
         options[key] = _option(study, key, typed(MODEL_OPTIONS[key]), value)
     budget = study.budget
     return ModelOptions(**options, **{name: getattr(budget, name) for name in OF_BUDGET})
@@ -109,10 +108,7 @@ def _text(study: Study, key: str, value: Any) -> str:
     if not isinstance(rows, list) or not all(isinstance(row, list | tuple) for row in rows):
         raise StudyError(f"{study.path}: [model] {key}: must be text, a number, lists of names, or a table of names.")
     if any(sign in str(name) for row in rows for name in row for sign in ":,"):
-        raise StudyError(
-            f"{study.path}: [model] {key}: names a column or a label with a colon or a comma; say it in the schema, or "
-            f"rename the column."
-        )
+        raise refused("signs", path=study.path, key=key)
     return ",".join(":".join(map(str, row)) for row in rows)
 
 
@@ -253,24 +249,15 @@ class StudyRun:
             return
         ledger = Ledger(study.ledger_place)
         if study.cohort is not None and ledger.cohorts != study.cohort[0]:
-            raise StudyError(
-                f"{study.path}: [schedule] cohorts: the ledger does not count by this column, so every release would cost "
-                f"everybody. Make one with `confide ledger init --cohorts`, or leave cohorts out."
-            )
+            raise refused("no_cohorts", path=study.path)
         if most is None:
             return
         limit, symbol = ledger.limit.amount, ledger.limit.symbol
         if most > limit:
-            raise StudyError(
-                f"{study.path}: [schedule] budget_per_year: is {symbol} {most:g}, and the ledger has a limit of {symbol} "
-                f"{limit:g} for all years. Write at most that; a ledger with a higher limit is a new one."
-            )
+            raise refused("above_limit", path=study.path, symbol=symbol, most=most, limit=limit)
         own = [(one.limit, one.per_year) for one in ledger.sublimits().itertuples() if one.purpose == study.purpose]
         if own and own != [(most, True)]:
-            raise StudyError(
-                f"{study.path}: [schedule] budget_per_year: the ledger has another sub-limit for this study, of "
-                f"{symbol} {own[0][0]:g}{' a year' * own[0][1]}. Write that, or see `confide ledger sublimit`."
-            )
+            raise refused("other_sublimit", path=study.path, symbol=symbol, own=own[0][0], often=" a year" * own[0][1])
         if not own and not dry_run:
             ledger.sublimit(study.purpose, most, per_year=True)
 
@@ -380,8 +367,9 @@ def _prepared(study: Study, options: ModelOptions, fit: Step) -> PreparedFit:
     query, out = study.data.query, study.located(study.outputs.model)
     try:
         schema = study.located(study.data.schema)
-        file = study.data.file
-        data = str(study.located(file)) if query is None else rows_asked_for(file, study.located(query))
+        place = study.data.file if query is not None else str(study.located(study.data.file))
+        values = partial(study.values_of_release, finish=spending.finish)
+        data = rows_asked_for(place, None if query is None else study.located(query), values)
         return prepared_fit(data=data, schema=schema, options=options, spending=spending, out=out, cohort=study.cohort)
     except ParameterError as error:
         raise _in_its_words(study, error) from None

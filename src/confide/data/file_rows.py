@@ -79,7 +79,7 @@ class FileRows(OpenedRows):
     def count(self) -> int:
         """The number of rows, found by reading one column."""
         for part in self.parts:
-            part.check(self._weight)  # a pass that reads weights asks for them
+            part.check(self._weight, self.schema.roles)  # a pass that reads weights asks for them
         name = self.schema.raw_names[0]
         n_rows = sum(int(table.num_rows) for table in self.tables([name]))
         if n_rows == 0:
@@ -127,7 +127,7 @@ class FileRows(OpenedRows):
         if not isinstance(reading, Reading):
             raise ParameterError("rows in table files need a schema; give one to open_rows.")
         for part in self.parts:
-            part.check(() if reading.weighs else self._weight)
+            part.check(() if reading.weighs else self._weight, self.schema.roles)
         rows, n_given = self.that_count(rows_per_person)
         with ExitStack() as until_released:
             store = None

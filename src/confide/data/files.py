@@ -158,12 +158,13 @@ class FilePart:
         """The number of row groups or record batches, which can be read separately; 1 for a CSV file."""
         return 1 if suffix_of(self.path) == ".csv" else _facts_of(self.path)[1]
 
-    def check(self, unread: Collection[str] = ()) -> None:
+    def check(self, unread: Collection[str] = (), roles: Mapping[str, str | None] | None = None) -> None:
         """Refuse a file that lacks columns, or is not of the kind that its name says, before a row is read.
 
         Parameters
         ----------
         unread : columns that may be missing, because they are not read this time
+        roles : as in `check_names`
 
         Raises
         ------
@@ -172,7 +173,8 @@ class FilePart:
             lacks a header line.
         """
         names, stated = self.names(), stated_by_folders(self.path)
-        check_names(self.path, [*names, *(stated.keys() - set(names))], [name for name in self.kinds if name not in unread])
+        wanted = [name for name in self.kinds if name not in unread]
+        check_names(self.path, [*names, *(stated.keys() - set(names))], wanted, roles)
         for name, value in stated.items():
             if name not in names and self.kinds.get(name) == "number" and number_in(value) is None:
                 raise InputError(f'column "{name}", which the names of folders state, holds {NOT_NUMBERS}')
@@ -389,8 +391,19 @@ def _names_in(path: Path, separator: str) -> list[str]:
     return []
 
 
-def check_names(path: Path, present: Collection[str], wanted: Collection[str]) -> None:
-    """Refuse a file that lacks a wanted column or has several of one name. Other names are not shown."""
+_FORM = (
+    " A CSV file must be text in UTF-8 that begins with a line of names, with commas, semicolons, tabs or vertical bars "
+    "between them. If it is written otherwise, the schema says so: table = { header = 3 }."
+)
+
+
+def check_names(
+    path: Path, present: Collection[str], wanted: Collection[str], roles: Mapping[str, str | None] | None = None
+) -> None:
+    """Refuse a file that lacks a wanted column or has several of one name. Other names are not shown.
+
+    `roles` says what columns are for that are no columns of the model, by words such as "is the exposure".
+    """
     absent = [name for name in wanted if name not in present]
     is_csv = suffix_of(path) == ".csv"
     if absent and is_csv and any(looks_like_number(name) for name in present):
@@ -399,15 +412,9 @@ def check_names(path: Path, present: Collection[str], wanted: Collection[str]) -
             f"line? Put a line of names first, or list them in the schema, table = {{ header = [...] }}."
         )
     if absent:
-        raise InputError(
-            f"{path} lacks the columns {listed_absent(absent, present)}; add them."
-            + (
-                " A CSV file must be text in UTF-8 that begins with a line of names, with commas, semicolons, tabs or "
-                "vertical bars between them. If it is written otherwise, the schema says so: table = { header = 3 }."
-                if is_csv
-                else ""
-            )
-        )
+        what = "".join(f' "{name}" {role}.' for role, name in (roles or {}).items() if name in absent)
+        form = _FORM * (is_csv and len(absent) == len(wanted))
+        raise InputError(f"{path} lacks the columns {listed_absent(absent, present)}; add them.{what}{form}")
     repeated = [name for name in wanted if list(present).count(name) > 1]
     if repeated:
         raise InputError(f"{path} has more than one column of the name {listed(repeated)}; keep one column of each name.")

@@ -39,7 +39,7 @@ _ROWS_AT_ONCE = 2**14
 
 
 def files_of(
-    rows: Any, schema: Schema | None = None, query: str | None = None, target: str | None = None
+    rows: Any, schema: Schema | None = None, query: str | None = None, target: str | None = None, values: Any = None
 ) -> tuple[Path, ...]:
     """The files of a table. Those of a pattern or of a folder are in the order of their names.
 
@@ -50,6 +50,7 @@ def files_of(
     schema : says how files of text are written, and whether it lists labels or codes
     query : the text of a query in SQL, or None
     target : a column of numbers beside those of the schema, or None
+    values : a mapping of what names such as :release in the query stand for; the database gets them apart from its text
 
     Raises
     ------
@@ -57,7 +58,7 @@ def files_of(
         If there is no file, a file comes twice, files are of several kinds, or a source cannot be read.
     """
     if query is not None:
-        return (_answer(rows, query),)
+        return (_answer(rows, query, values or {}),)
     if pieces_of(rows) is not None:
         return spooled_pieces(rows)
     if hasattr(rows, "__arrow_c_stream__") or hasattr(rows, "columns"):
@@ -181,7 +182,7 @@ def _name_of(path: str) -> str:
 # Rows of a query.
 
 
-def _answer(address: Any, query: Any) -> SpooledFile:
+def _answer(address: Any, query: Any, values: Mapping[str, str]) -> SpooledFile:
     """The rows of a query, as they were in the database at one moment."""
     if not isinstance(address, str) or not isinstance(query, str):
         raise ParameterError('query is for the address of a database, such as "postgresql://host/db", and is text in SQL.')
@@ -206,8 +207,11 @@ def _answer(address: Any, query: Any) -> SpooledFile:
                 connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
             if engine.name == "sqlite":
                 connection.exec_driver_sql("PRAGMA query_only = ON")
-            options = {"stream_results": True, "max_row_buffer": _ROWS_AT_ONCE, "no_parameters": True}
-            found = connection.execution_options(**options).exec_driver_sql(query.strip().rstrip(";"))
+            options = {"stream_results": True, "max_row_buffer": _ROWS_AT_ONCE, "no_parameters": not values}
+            asked, connection = query.strip().rstrip(";"), connection.execution_options(**options)
+            # All other colons are those of SQL, as in ::date.
+            named = sql.text(re.sub(rf":(?!({'|'.join(values)})\b)", r"\\:", asked))
+            found = connection.execute(named, values) if values else connection.exec_driver_sql(asked)
             yield tuple(found.keys())
             for some in found.partitions(_ROWS_AT_ONCE):
                 yield from some

@@ -563,6 +563,8 @@ class Schema:
     """The weight and the exposure, if it names them: columns of numbers beside those of the model and the target."""
     choosing: str | None = field(init=False, compare=False)
     """The column that decides which rows count: that of persons, or that of cohorts."""
+    roles: Mapping[str, str | None] = field(init=False, compare=False)
+    """What the columns are for that are no columns of a model, and their names, or None for a role that none has."""
 
     def __init__(
         self,
@@ -593,6 +595,14 @@ class Schema:
 
     def _check_names(self) -> None:
         """Columns, target, person, cohort and weight are different columns of the table."""
+        roles = {
+            "is the target": None if self.target is None else self.target.column,
+            "is the exposure": None if self.target is None or not self.target.exposure else self.target.exposure.column,
+            "identifies the person": self.person,
+            "says which rows are used": self.cohort and self.cohort[0],
+            "is the weight of rows": None if self.weight is None else self.weight.column,
+        }
+        object.__setattr__(self, "roles", roles)
         if not self.columns:
             raise SchemaError("a schema needs at least one column.")
         if self.person is not None and self.cohort is not None:
@@ -603,13 +613,6 @@ class Schema:
                 raise SchemaError(f"{column_title(name)}: described twice; keep one description.")
             names.add(name)
         names |= {*self.raw_names}
-        roles: dict[str, str | None] = {
-            "is the target": None if self.target is None else self.target.column,
-            "is the exposure": None if self.target is None or not self.target.exposure else self.target.exposure.column,
-            "identifies the person": self.person,
-            "says which rows are used": self.cohort and self.cohort[0],
-            "is the weight of rows": None if self.weight is None else self.weight.column,
-        }
         taken: dict[str, str] = {}
         for role, own in roles.items():
             if own is None:

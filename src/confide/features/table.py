@@ -216,7 +216,10 @@ def rows_that_count(schema: Schema, rows_per_person: RowsPerPerson, *columns: An
         return rows_per_person.drawn(persons), persons.size
     own = np.concatenate([labels_at(what, cells) == schema.cohort[1] for cells in columns])
     if not own.any():
-        raise InputError(f"{what}: no row has the value of the schema's cohort; at least one row is needed.")
+        raise InputError(
+            f'{what}: no row has the value "{schema.cohort[1]}" of the cohort, which in a study is the name of the release. '
+            f"Write the cells as releases are named, months as 2026-12. Nothing was charged."
+        )
     return (None if own.all() else np.flatnonzero(own)), own.size
 
 

@@ -176,7 +176,7 @@ class Contents:
         shown = f"{low:,} (public)" if low == high else f"private, between {low:,} and {high:,}"
         pairs = (
             ("Date of this report", self.date),
-            ("Data set", self.data_name),
+            ("Study", self.data_name),
             ("Analyst", self.analyst),
             ("Model", f"{self.name}, {self._n_weights:,} released weights"),
             ("Outcome", outcome_of(self.model)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from confide.accounting.ledger import Ledger
@@ -34,6 +34,7 @@ class LedgerFacts:
     charges : number of charges
     head : hash of the last record
     charge : number of the charge that names the checksum of the model's file, or None
+    cohort : the cohort that alone paid it, whose `spent` and `left` these are; None for everybody
     unnamed : numbers of the charges that have the model's budget and name no file, if none names the model's
     other_files : number and checksum of each charge that has the model's budget and names another file, likewise
     says_charged : whether the model's own guarantee says that it was charged to a ledger
@@ -51,6 +52,7 @@ class LedgerFacts:
     charges: int
     head: str
     charge: int | None
+    cohort: str | None
     unnamed: tuple[int, ...]
     other_files: tuple[tuple[int, str], ...]
     says_charged: bool
@@ -65,11 +67,12 @@ class LedgerFacts:
         charges = _charges_of(entries, guarantee, sha256, estimator)
         charges["disagreement"] = _disagreement(ledger, guarantee) or charges["disagreement"]
         says_charged = guarantee.circumstances is not None and guarantee.circumstances.ledger is not None
+        cohort = entries[charges["charge"] - 1].get("cohort") if charges["charge"] else None
         note = unit_note(ledger.max_rows_per_person, guarantee.max_rows_per_person)
         return cls(
-            name=name, limit=ledger.limit, spent=ledger.spent(), left=ledger.remaining(), neighbours=str(ledger.neighbours),
-            max_rows_per_person=ledger.max_rows_per_person, charges=len(entries), head=ledger.head,
-            says_charged=says_charged, unit_note=note, entries=tuple(entries), **charges,
+            name=name, limit=ledger.limit, spent=ledger.spent(cohort), left=ledger.remaining(cohort), cohort=cohort,
+            neighbours=str(ledger.neighbours), max_rows_per_person=ledger.max_rows_per_person, charges=len(entries),
+            head=ledger.head, says_charged=says_charged, unit_note=note, entries=tuple(entries), **charges,
         )  # fmt: skip
 
     @property
@@ -82,6 +85,7 @@ class LedgerFacts:
         """What is spent and left, in words; with the persons for whom it holds, where the model protects others."""
         spent, limit, left = (shown_amounts(budget, ".6") for budget in (self.spent, self.limit, self.left))
         whose = "" if self.unit_note is None else f"; for persons with at most {_rows(self.max_rows_per_person)}"
+        whose += "" if self.cohort is None else f'; for the persons of the cohort "{self.cohort}"'
         return f"{spent} spent of {limit}; {left} left{whose}"
 
     @property
@@ -96,6 +100,7 @@ class LedgerFacts:
         *first, last = map(str, self.unnamed or (0,))
         if self.charge is not None:
             said = f"Charge {self.charge} of the ledger names the checksum of this model's file."
+            said += "" if self.cohort is None else f' The persons of the cohort "{self.cohort}" paid it, and nobody else.'
         elif first:
             said = f"Charges {', '.join(first)} and {last} have this model's budget and name no file; which one is this "
             said += "model's, if any, cannot be told from the ledger."
@@ -111,17 +116,10 @@ class LedgerFacts:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
-        budgets = {"limit": self.limit, "spent": self.spent, "left": self.left}
-        names = ("name", "neighbours", "max_rows_per_person", "charges", "head", "charge", "disagreement", "says_charged")
-        return {
-            **{name: getattr(self, name) for name in names},
-            "unit_note": self.unit_note,
-            **{name: budget.to_dict() for name, budget in budgets.items()},
-            "by_checksum": self.charge is not None,
-            "unnamed": list(self.unnamed),
-            "other_files": [{"charge": number, "sha256": sha256} for number, sha256 in self.other_files],
-            "entries": list(self.entries),
-        }
+        facts = {one.name: getattr(self, one.name) for one in fields(self)}
+        facts |= {name: getattr(self, name).to_dict() for name in ("limit", "spent", "left")}
+        facts |= {"by_checksum": self.charge is not None, "unnamed": list(self.unnamed), "entries": list(self.entries)}
+        return facts | {"other_files": [{"charge": number, "sha256": sha256} for number, sha256 in self.other_files]}
 
 
 def same_rows_note(ledger: Ledger, guarantee: Guarantee, sha256: str) -> str | None:

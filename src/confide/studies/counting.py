@@ -94,6 +94,7 @@ class ColumnCounts:
     levels : unlisted levels and how many cells hold each, if they are remembered
     outside : numbers outside the bounds and how many cells hold each, of so many different ones
     refused : numbers below `least`
+    zeros : numbers that are 0
     """
 
     name: str
@@ -102,6 +103,7 @@ class ColumnCounts:
     least: float = -math.inf
     rows: int = 0
     refused: int = 0
+    zeros: int = 0
     missing: int = 0
     missing_words: int = 0
     unreadable: int = 0
@@ -176,7 +178,7 @@ class ColumnCounts:
         self.decimal_commas += int(commas.sum())
         self.missing += int(np.isnan(numbers).sum() - unreadable.sum())
         self.infinite += int(infinite.sum())
-        self.refused += int((numbers < self.least).sum())
+        self.refused, self.zeros = self.refused + int((numbers < self.least).sum()), self.zeros + int((numbers == 0.0).sum())
         below, above = (numbers < low) & ~infinite, (numbers > high) & ~infinite
         self.below += int(below.sum())
         self.above += int(above.sum())

@@ -6,15 +6,14 @@ import csv
 import math
 import re
 from collections.abc import Mapping, Sequence
-from configparser import ConfigParser
 from dataclasses import dataclass, replace
-from importlib import resources
 from typing import Any
 
 from confide.errors import ParameterError
 from confide.features.canonical_labels import BLANK
 from confide.features.columns import CategoryColumn, NumberColumn, columns_of
 from confide.features.schema import Target
+from confide.known_words import sentences_of
 from confide.studies.text_tables import DeclaredType, TableNames
 
 # What a person types about a column in one line, and the description of the column that it stands for.
@@ -204,8 +203,7 @@ def _levels(answer: str) -> list[Any]:
 
 # What the name of a column suggests to anybody, for example 0 to 120 for an age. A person confirms each guess.
 
-_NAMES = ConfigParser(interpolation=None, delimiters=("=",))
-_NAMES.read_string(resources.files("confide.studies").joinpath("texts", "names.ini").read_text(encoding="utf-8"))
+_NAMES = sentences_of("names.ini")
 _USUAL_BOUNDS = dict(_NAMES["bounds"])
 """Bounds for columns whose names have these words, as they are typed."""
 _KINDS = {kind: set(words.split()) for kind, words in _NAMES["kinds"].items()}

@@ -14,7 +14,7 @@ from typing import Any
 
 from confide.errors import FileError, StudyError
 from confide.files import json_text, sha256_of, write_text
-from confide.studies.study import Study, changes, fingerprint, leaves
+from confide.studies.study import Study, changes, fingerprint, leaves, refused
 
 # How far a study has come, in a file beside it. It holds public facts, checksums and released numbers, and nothing else.
 
@@ -87,10 +87,7 @@ class State:
             are_texts = all(isinstance(text, str) for some in (*pairs, state.parts or ()) for text in some)
             if is_ours and len(document) == len(fields(cls)) and isinstance(state.parts, list | None) and are_texts:
                 return state
-        raise StudyError(
-            f"{path} is not a state that this version of confide understands: another version wrote it, or it was changed "
-            f"by hand. Put back the newest copy. Without it, see in `confide ledger show` what was charged."
-        )
+        raise refused("state", path=path)
 
     def write(self, path: Path) -> None:
         """Write the state in one step, in place of the earlier one."""
@@ -123,9 +120,6 @@ def _begun(value: Any) -> Begun | None:
     if not (is_whole and are_texts and isinstance(begun.facts, dict) and isinstance(begun.result, dict | None)):
         raise ValueError
     return begun
-
-
-_ANEW = "To charge anew, run it with --again."
 
 
 class Standing(StrEnum):
@@ -210,14 +204,13 @@ def step_of_fit(study: Study, state: State, facts: Mapping[str, Any], ledger: Le
         If it was charged and its model is not there, the study changed since it was charged, or another model is in the way,
         unless `again` says that it is charged anew. Nothing was charged.
     """
-    out, mark = study.located(study.outputs.model), fingerprint(facts)
+    out, mark, before = study.located(study.outputs.model), fingerprint(facts), state.fit
     _check_ledger(study, state.fit, ledger)
     checksum, charges = checksum_of(out), ledger.charges_of(mark)
     begun = Begun(facts, mark, ledger.identity, charges)
-    before = state.fit
     if before is not None and before.fingerprint != mark and ledger.has_charged(before):
         if not again:
-            raise _changed(study, "its model was charged", before.facts, facts)
+            raise refused("changed", path=study.path, since="its model", what="; ".join(changes(before.facts, facts)))
         _refuse_existing(out, checksum)
         return Step(Standing.AGAIN, begun)
     if before is not None and before.fingerprint == mark and charges > before.earlier:
@@ -226,10 +219,7 @@ def step_of_fit(study: Study, state: State, facts: Mapping[str, Any], ledger: Le
             return Step(Standing.DONE, before)
         if checksum is not None and written is None:
             # The checksum is noted before the model is written, so this file is not of the run that was charged.
-            raise StudyError(
-                f"{out} is there, and this study did not write it: its run was charged, and stopped before it wrote its "
-                f"model. What was charged cannot be had again. Move that file away. {_ANEW}"
-            )
+            raise refused("not_ours", path=out)
         if checksum is not None:
             raise StudyError(f"{out} is not the model that this study wrote: its checksum differs. Put that model back.")
         if again:
@@ -237,16 +227,10 @@ def step_of_fit(study: Study, state: State, facts: Mapping[str, Any], ledger: Le
         if written is None and ledger.can_finish(mark):
             return Step(Standing.FINISH, before)
         lost = "the run stopped before it wrote its model" if written is None else "its model is not there"
-        raise StudyError(
-            f"{study.path}: the fit was charged, and {lost}, {out}. What was charged cannot be had again. If you have the "
-            f"file, put it back. {_ANEW}"
-        )
+        raise refused("lost", path=study.path, lost=lost, out=out)
     if charges and not again:
         # The state of that run is gone, or a run that was to charge anew stopped before it did.
-        raise StudyError(
-            f"{ledger.place} holds a charge for this very study, and {study.state_path} does not say what became of it. If "
-            f"you have the state and the model of that run, put them back. {_ANEW}"
-        )
+        raise refused("charged", place=ledger.place, path=study.state_path)
     _refuse_existing(out, checksum)
     return Step(Standing.AGAIN if charges else Standing.TO_DO, begun)
 
@@ -273,13 +257,10 @@ def step_of_evaluation(
     if again:
         return Step(Standing.AGAIN, begun)
     if before.fingerprint != mark:
-        raise _changed(study, "its evaluation was charged", before.facts, facts)
+        raise refused("changed", path=study.path, since="its evaluation", what="; ".join(changes(before.facts, facts)))
     if ledger.can_finish(mark):
         return Step(Standing.FINISH, before)
-    raise StudyError(
-        f"{study.path}: the evaluation was charged to {ledger.place}, and stopped before its rates were noted. What was "
-        f"charged cannot be had again, unless a file rescued-evaluation.json holds it. {_ANEW}"
-    )
+    raise refused("rates_lost", path=study.path, place=ledger.place)
 
 
 def refuse_charged_meanwhile(study: Study, step: Step, purposes: Iterable[str]) -> None:
@@ -293,10 +274,7 @@ def refuse_charged_meanwhile(study: Study, step: Step, purposes: Iterable[str]) 
     # A charge that is to be finished is refused by the ledger itself if another run took it up.
     is_new = step.standing is not Standing.FINISH
     if is_new and sum(step.mark in purpose for purpose in purposes) != step.begun.earlier:
-        raise StudyError(
-            f"{study.path}: another run charged the ledger for this very study meanwhile, and this run did not charge it. "
-            f"See `confide ledger show`, and run the study again."
-        )
+        raise refused("meanwhile", path=study.path)
 
 
 def source_of_report(study: Study, state: State) -> str:
@@ -318,36 +296,21 @@ def report_standing(study: Study, state: State, made_from: str) -> Standing:
         If a file is in its place that the study did not write.
     """
     out = study.located(study.outputs.report or "")
-    checksum = checksum_of(out)
-    if checksum is None:
+    if (checksum := checksum_of(out)) is None:
         return Standing.TO_DO
     if state.report is None or state.report["sha256"] != checksum:
-        raise StudyError(
-            f"{out} exists already, and this study did not write it, or it was changed since. Move it away, or name another "
-            f"file as [outputs] report."
-        )
+        raise refused("report", path=out)
     return Standing.DONE if state.report["made_from"] == made_from else Standing.TO_DO
 
 
 def _refuse_existing(out: Path, checksum: str | None) -> None:
     if checksum is not None:
-        raise StudyError(
-            f"{out} exists already, and nothing says that this study wrote it. Move it away, or name another file "
-            f"as [outputs] model."
-        )
+        raise refused("model", path=out)
 
 
 def _check_ledger(study: Study, before: Begun | None, ledger: LedgerFacts) -> None:
     if before is not None and before.ledger != ledger.identity:
-        raise StudyError(
-            f"{study.state_path} belongs to a run that was charged to another ledger than {ledger.place}. Give that ledger; "
-            f"or, to repeat the study, copy the study, its schema and its data to a folder of their own."
-        )
-
-
-def _changed(study: Study, since: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> StudyError:
-    what = "; ".join(changes(before, now))
-    return StudyError(f"{study.path} changed since {since}: {what}. Put it back as it was. {_ANEW}")
+        raise refused("other_ledger", path=study.state_path, place=ledger.place)
 
 
 # One run of a study at a time: a lock on a file beside its state, which the system gives back when the run ends or dies.

@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -20,10 +20,15 @@ from confide.features.schema import Schema
 from confide.features.toml_form import read_toml, refuse_address
 from confide.files import sha256_of
 from confide.inference.table import METHODS
-from confide.known_words import suggestion
+from confide.known_words import sentences_of, suggestion
 
 LEDGER_OF_ITS_OWN = "rows kept aside of other people may have a ledger of their own, as [evaluation] ledger"
 NEIGHBOURS = ("replace-one", "add-or-remove-one")
+
+
+def refused(name: str, **facts: object) -> StudyError:
+    """A refusal of `refusals.ini`, by its name; facts stand for the words in braces."""
+    return StudyError(sentences_of("refusals.ini")["refused"][name].replace("\n", " ").format(**facts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +143,19 @@ def period_of(every: str, day: date) -> str:
     return day.strftime(PERIODS[every]) + str((day.month + 2) // 3) * (every == "quarter")
 
 
-def is_period(every: str, name: str) -> bool:
-    """Whether a period from the year 1000 to 2999 has this name."""
+def days_of(every: str, name: str) -> list[date]:
+    """The days of the period of this name, from the year 1000 to 2999; none if there is no such period."""
     if not re.match("[12][0-9]{3}", name):
-        return False
+        return []
     first = date(int(name[:4]), 1, 1)
-    return any(period_of(every, first + timedelta(days)) == name for days in range(366))
+    around = (first + timedelta(days) for days in range(-7, 373))  # a week may begin in another year
+    return [day for day in around if period_of(every, day) == name]
+
+
+_NAMED = re.compile(r"(?<![:\w\\]):(release|begin|end)\b")
+"""What a query may name: the release, its first day, and the day after its last."""
+_PRESENT = re.compile(r"(?i)\b(now|getdate|today|curdate|sysdate)\s*\(|\b(current_\w+|localtimestamp|sysdate)\b|'now'")
+"""How SQL asks for the time at which it is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +219,25 @@ class Study:
         column = None if self.schedule is None else self.schedule.cohorts
         return None if column is None or self.release is None else (column, self.release)
 
+    def values_of_release(self, query: str, *, finish: bool = False) -> dict[str, str]:
+        """What :release, :begin and :end in the text of a query stand for; nothing if it names none of them.
+
+        Raises
+        ------
+        StudyError
+            If the query asks for the present, the release is of another period, and no cohorts choose its rows: then it
+            would read rows that came later. One that only finishes what was charged goes on.
+        """
+        if self.schedule is None or self.release is None:
+            return {}
+        is_of_now = self.release == period_of(self.schedule.every, datetime.now(UTC))
+        if _NAMED.search(query):
+            days = days_of(self.schedule.every, self.release)
+            return {"release": self.release, "begin": f"{days[0]}", "end": f"{days[-1] + timedelta(1)}"}
+        if _PRESENT.search(re.sub("--.*", "", query)) and not (is_of_now or finish or self.cohort):
+            raise refused("present", path=self.path, release=self.release)
+        return {}
+
     @property
     def purpose(self) -> str:
         """What the purposes of all its charges begin with."""
@@ -240,7 +271,7 @@ class Study:
         names = [
             f"{start}{name}{ending}"
             for name in sorted(periods)
-            if name < self.release and is_period(self.schedule.every, name)
+            if name < self.release and days_of(self.schedule.every, name)
         ]
         return next((name for name in reversed(names) if self.located(name).exists()), None)
 
@@ -278,7 +309,7 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 def _study_of(path: Path, release: str | None, given: dict[str, Any]) -> Study:
     """The study that the tables of a file describe."""
-    _check_names(str(path), given, [field.name for field in fields(Study) if field.name not in ("path", "release")], "table")
+    check_names(str(path), given, [field.name for field in fields(Study) if field.name not in ("path", "release")], "table")
     for name, value in given.items():
         if not isinstance(value, dict):
             raise StudyError(f"{path}: {name} must be a table; write [{name}] and its keys below it.")
@@ -286,34 +317,24 @@ def _study_of(path: Path, release: str | None, given: dict[str, Any]) -> Study:
     schedule = _table(path, "schedule", Schedule, given) if "schedule" in given else None
     if schedule is not None:
         if schedule.every not in PERIODS:
-            near = suggestion(schedule.every, PERIODS)
-            raise StudyError(f"{path}: [schedule] every: must be one of {', '.join(PERIODS)}{near}.")
+            raise StudyError(
+                f"{path}: [schedule] every: must be one of {', '.join(PERIODS)}{suggestion(schedule.every, PERIODS)}."
+            )
         now = period_of(schedule.every, datetime.now(UTC))
         release = release or now
-        if not is_period(schedule.every, release):
-            raise StudyError(
-                f"{path}: [schedule] every: a release is named by its {schedule.every}, such as {now}; there is no "
-                f"{schedule.every} of the name given by --release."
-            )
+        if not days_of(schedule.every, release):
+            raise refused("no_period", path=path, every=schedule.every, now=now)
         if schedule.prior is not None and (schedule.prior != "last" or "prior" in model):
             near = suggestion(schedule.prior, ("last",))
             raise StudyError(f'{path}: [schedule] prior: must be "last"{near}, and then [model] names no prior.')
     report = None if outputs.report is None else of_release(outputs.report, release)
-    naming, data = _table(path, "study", Naming, given), _table(path, "data", Data, given)
+    outputs = replace(outputs, model=of_release(outputs.model, release), report=report)
     if "budget" not in given:
         raise StudyError(f"{path}: the table [budget] is missing; add it, with epsilon or rho.")
-    made = Study(
-        path=path,
-        study=naming,
-        data=data,
-        budget=_table(path, "budget", BudgetOfStudy, given),
-        ledger=_table(path, "ledger", LedgerOfStudy, given),
-        outputs=replace(outputs, model=of_release(outputs.model, release), report=report),
-        release=release,
-        evaluation=_table(path, "evaluation", EvaluationOfStudy, given) if "evaluation" in given else None,
-        model=model,
-        schedule=schedule,
-    )
+    kinds = {"study": Naming, "data": Data, "budget": BudgetOfStudy, "ledger": LedgerOfStudy}
+    kinds |= {"evaluation": EvaluationOfStudy} if "evaluation" in given else {}
+    tables: dict[str, Any] = {name: _table(path, name, kind, given) for name, kind in kinds.items()}
+    made = Study(path=path, outputs=outputs, model=model, schedule=schedule, release=release, **tables)
     for is_wrong, table, key, message in _refusals(made):
         if is_wrong:
             raise StudyError(f"{path}: [{table}] {key}: {message}")
@@ -373,7 +394,7 @@ def _table(path: Path, name: str, kind: type[Table], tables: Mapping[str, dict[s
     """The record of one table, each of whose keys holds what the record's annotation says."""
     described = fields(kind)  # type: ignore[arg-type]  # each kind is a dataclass
     given = tables.get(name, {})
-    _check_names(f"{path}: [{name}]", given, [key.name for key in described], "key")
+    check_names(f"{path}: [{name}]", given, [key.name for key in described], "key")
     values = {}
     for key in described:
         if key.name not in given:
@@ -389,11 +410,11 @@ def _table(path: Path, name: str, kind: type[Table], tables: Mapping[str, dict[s
     return kind(**values)
 
 
-def _check_names(where: str, given: Mapping[str, Any], known: list[str], what: str) -> None:
+def check_names(where: str, given: Iterable[str], known: Sequence[str], what: str) -> None:
+    """Refuse a table or key that is unknown."""
     for name in given:
         if name not in known:
-            near = suggestion(name, known)
-            raise StudyError(f'{where}: unknown {what} "{name}"{near}. Known are: {", ".join(known)}.')
+            raise StudyError(f'{where}: unknown {what} "{name}"{suggestion(name, known)}. Known are: {", ".join(known)}.')
 
 
 # What decides a release of a study, as public facts: compared when a study is run again, and named where they changed.

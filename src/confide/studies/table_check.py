@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from configparser import ConfigParser
 from dataclasses import dataclass
 from functools import cached_property, partial
 from html import escape
@@ -18,9 +17,9 @@ from confide.data.sources import kinds_read
 from confide.errors import ConfideError
 from confide.features.canonical_labels import MISSING_WORDS, canonical_label, na_is_a_code
 from confide.features.cells import shown_days
-from confide.features.columns import Column, NumberColumn, listed_codes
+from confide.features.columns import CategoryColumn, Column, NumberColumn, listed_codes
 from confide.features.schema import Schema, Target
-from confide.known_words import closest, listed, plain_name, printable_lines
+from confide.known_words import closest, listed, plain_name, printable_lines, sentences_of
 from confide.studies.counting import ColumnCounts, PersonCounts
 from confide.studies.text_tables import ENCODING_NAMES, TextForm, form_of, is_text_table, looks_like_data, table_pieces
 
@@ -97,6 +96,7 @@ class TableCheck:
     files : one entry for each file
     counted : counts of the columns of the schema that all files have, and of the target
     persons : as `PersonCounts.summary` gives them; None without a column of persons
+    cohort : the column of cohorts, whose one level is that of the rows to be used, or None
     rows_per_person : the largest number of rows of one person that a fit would be told
     n_rows : how many rows were counted
     shows_values : whether unlisted levels were remembered to be shown
@@ -105,6 +105,7 @@ class TableCheck:
     files: tuple[FileCheck, ...]
     counted: tuple[ColumnCounts, ...]
     persons: dict[str, int] | None
+    cohort: str | None
     rows_per_person: int
     n_rows: int
     shows_values: bool
@@ -133,6 +134,8 @@ def check_table(paths: Sequence[Path], schema: Schema, *, rows_per_person: int =
     # Weights and exposures are counted like any other number between public bounds.
     described |= {one.column: NumberColumn(one.column, one.low, one.high) for one in schema.beside}
     least = {one.column: min(one.low, math.ulp(0.0)) for one in schema.beside}
+    if schema.cohort is not None:
+        described[schema.cohort[0]] = CategoryColumn(schema.cohort[0], schema.cohort[1:], other=True, missing=True)
     if schema.target is not None:
         described[schema.target.column] = schema.target
         least |= {schema.target.column: 0.0} if schema.target.exposure else {}
@@ -152,7 +155,7 @@ def check_table(paths: Sequence[Path], schema: Schema, *, rows_per_person: int =
             if persons is not None:
                 persons.add(piece)
     summary = None if persons is None else persons.summary(rows_per_person)
-    return TableCheck(files, counted, summary, rows_per_person, n_rows, show_values)
+    return TableCheck(files, counted, summary, schema.cohort and schema.cohort[0], rows_per_person, n_rows, show_values)
 
 
 def share(count: int, of: int) -> float:
@@ -171,8 +174,7 @@ Findings: TypeAlias = tuple[list[str], list[str]]
 """Sentences: for what a fit would refuse the table, and what deserves a look. Each says what was found, and what to do."""
 _Found: TypeAlias = Iterator[tuple[str, dict[str, Any]]]
 """Names of findings in `findings.ini`, and what stands for the words in braces."""
-_SAID = ConfigParser(interpolation=None, delimiters=("=",))
-_SAID.read_string(files("confide.studies").joinpath("texts", "findings.ini").read_text(encoding="utf-8"))
+_SAID = sentences_of("findings.ini")
 
 
 def findings_of(check: TableCheck) -> Findings:
@@ -180,7 +182,8 @@ def findings_of(check: TableCheck) -> Findings:
     found = [finding for file in check.files for finding in _of_file(file)]
     if check.n_rows == 0 and not any(name in _SAID["refused"] for name, _ in found):
         found.append(("no_rows", {}))
-    found += [finding for column in check.counted if check.n_rows for finding in _of_column(column)]
+    counted = check.counted if check.n_rows else ()
+    found += [finding for each in counted for finding in (_of_cohort if each.name == check.cohort else _of_column)(each)]
     if check.persons is not None:
         found += _of_persons(check.persons, check.rows_per_person)
     sentences: Findings = [], []
@@ -236,6 +239,8 @@ def _of_column(column: ColumnCounts) -> _Found:
         yield "commas", what | {"share": part(column.decimal_commas)}
     if others := column.unreadable - column.decimal_commas:
         yield "unreadable", what | {"share": part(others), "kind": _cells_of(column)}
+    if column.zeros == column.rows and column.least == 0.0 and not column.is_target:
+        yield "no_weight", what
     if column.infinite:
         yield "infinite", what | {"share": part(column.infinite)}
     if column.refused:
@@ -269,6 +274,11 @@ def _of_column(column: ColumnCounts) -> _Found:
     unused = [str(level) for level, count in zip(column.described.labels, column.by_level, strict=False) if not count]
     if unused and column.as_described:
         yield "unused", what | {"levels": _first_of(unused)}
+
+
+def _of_cohort(column: ColumnCounts) -> _Found:
+    own, (value,) = sum(column.by_level), column.described.labels
+    yield "cohort" if own else "no_cohort", {"name": column.name, "value": value, "share": percent(own, column.rows)}
 
 
 def _cells_of(column: ColumnCounts) -> str:
@@ -394,14 +404,6 @@ def check_page(check: TableCheck, findings: Findings, title: str) -> str:
 
 def _counts(column: ColumnCounts) -> dict[str, Any]:
     """Counts and shares of a column."""
-    counts = {
-        "as_described": column.as_described,
-        "missing": column.missing,
-        "unreadable": column.unreadable,
-        "infinite": column.infinite,
-        "clipped_below": column.below,
-        "clipped_above": column.above,
-        "unlisted": column.unlisted,
-        "decimal_commas": column.decimal_commas,
-    }
+    names = ("as_described", "missing", "unreadable", "infinite", "below", "above", "unlisted", "decimal_commas")
+    counts = {f"{'clipped_' * (name in ('below', 'above'))}{name}": getattr(column, name) for name in names}
     return {"rows": column.rows, **{name: {"cells": n, "share": share(n, column.rows)} for name, n in counts.items()}}

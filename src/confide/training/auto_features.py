@@ -51,6 +51,10 @@ _BESIDE = ((600.0, 6, 1.0), (75.0, 3, 1.0), (45.0, 3, 0.35))
 """Regressions have curves beside straight lines: from so many rows for each unit of noise on a weight of lines alone on, so
 many knots at this scale. Where few rows lie, the ridge draws a curve alone to 0, and one beside a line to the line. At .35
 it takes less of the norm of a row, and so of the noise (benchmarks/notes/which_knots_of_regressions.md)."""
+_COUNTS_NEED = 2.0
+"""Counts need so many times as many rows: most lie far below their bound, so typical slopes are smaller shares. Chosen on
+visits and calls, confirmed on votes (benchmarks/results/automatic_knots_of_regressions.jsonl, its last 36 lines): strong
+bends lose by that at few rows, by up to .1 of the deviance, and all others gain up to .03."""
 _MOST_WEIGHTS = 5000
 """The largest number of weights of all curves together, as many as pairs of columns may have."""
 _MOST_NEAR_NUMBERS = 13
@@ -144,8 +148,9 @@ def with_chosen_knots(
         # Curves have more columns, so there is no plan for them either.
         return with_knots(schema, 0)
     lines, of_lines, signal_of_lines, _ = straight
-    beside, scale = next(((k, scale) for least, k, scale in _BESIDE if of_lines >= least), (0, 1.0))
     asked = settings_of(Encoder(lines))
+    needed = _COUNTS_NEED if (of_scores := asked.minimised.of_scores) and of_scores.loss.constants.is_count else 1.0
+    beside, scale = next(((k, scale) for least, k, scale in _BESIDE if of_lines >= least * needed), (0, 1.0))
     of_cheap = _STRENGTH_OF_CHEAP if is_of_numbers(schema) else _STRENGTH_OF_MIXED
     by_itself = all(interaction.is_curve or interaction.knots is not None for interaction in schema.interact)
     bends = may_bend and by_itself and not asked.has_intervals and getattr(asked.minimised, "score_size", 1.0) is not None
