@@ -7,12 +7,14 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import confide
+from confide.effects.effects import sizes_of_chance
 from confide.estimators.released import ReleasedCoefficients, effects_of
 from confide.estimators.search import plans_again
 from confide.privacy.noise import Entropy
-from confide.training.support import chance_of_weights
+from confide.training.support import _SHARES_OF_ROWS, chance_of_weights
 
 LEVELS = ("u", "v", "w", "x")
 SCHEMA = confide.Schema(
@@ -60,6 +62,42 @@ def test_columns_without_an_effect_lie_within_and_columns_with_one_do_not(case):
         assert all(0.0 < even <= most for value in found["job"].values for even, most in [value.noise])
         outside += sum(not all(abs(v.effect) <= v.noise[0] for v in found[name].values) for name in ("other", "job"))
     assert outside <= 5
+
+
+@pytest.mark.parametrize("part", [0.0, 0.1, 0.5, 0.9])
+@pytest.mark.parametrize("level", [0.92, 0.95, 0.99, 0.999])
+def test_laplaces_quantile_is_the_largest_of_all_balls(level, part):
+    """Theorem 2 of the page on noise bands, by quadrature, also where a part of the variance is that of Gaussian noise."""
+    (own,) = sizes_of_chance(np.ones((1, 1)), level, 1, is_laplace=True)
+    assert own == pytest.approx(-math.log(1.0 - level) / math.sqrt(2.0))
+    for dimension in (1, 2, 3, 5, 10, 100, 10**4, 10**6):
+        radii = stats.gamma(0.5 * (dimension + 1.0)).ppf((np.arange(20_000) + 0.5) / 20_000)
+        variances = (1.0 - part) * radii / radii.mean() + part
+        inside = 1.0 - np.mean(2.0 * stats.norm.sf(own / np.sqrt(variances)))
+        assert inside >= level - 1e-4
+    smaller = -math.log(1.0 - 0.9) / math.sqrt(2.0)
+    assert 2.0 * stats.norm.sf(smaller) > 0.1  # the claim is for levels from 0.92 on
+
+
+def test_all_values_of_an_unused_column_lie_within_together():
+    """Theorem 1: at least the level, and hardly more, for Gaussian values with a common mean taken out."""
+    draws = np.random.default_rng(0).normal(size=(40_000, 6))
+    root = np.eye(6) - 1.0 / 6.0
+    sizes = sizes_of_chance(root, 0.95, 6, is_laplace=False)
+    held = np.mean(np.all(np.abs(draws @ root) <= sizes, axis=1))
+    assert 0.947 < held < 0.965
+
+
+def test_the_shares_of_rows_find_the_largest_deviation():
+    """Lemma 3: 0.99 of the maximum over all shares, whatever the ratio of noise and pull."""
+    for stiff in (1.0, 4.0, 64.0, 1024.0, 2.0**14):
+        fine = np.append(0.0, np.geomspace(2.0**-14, 1.0, 3000))
+        for pull in np.geomspace(1e-3, 1e3, 60):
+            grid, all_shares = (
+                np.sqrt((1.0 + pull * stiff * np.array(shares)) / (1.0 + stiff * np.array(shares)) ** 2).max()
+                for shares in (_SHARES_OF_ROWS, fine)
+            )
+            assert grid >= 0.99 * all_shares
 
 
 def test_a_larger_budget_has_narrower_bands_and_none_has_none():
