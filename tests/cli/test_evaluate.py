@@ -49,9 +49,9 @@ def test_a_ledger_that_cannot_be_read_afterwards_loses_no_rates(model, monkeypat
     """They are paid for: they are shown, and the error says what was charged."""
     remaining = Ledger.remaining
 
-    def fail(ledger):
+    def fail(ledger, cohort=None):
         if ledger.last_charge is None:
-            return remaining(ledger)
+            return remaining(ledger, cohort)
         raise LedgerError("the disk is gone.")
 
     monkeypatch.setattr(Ledger, "remaining", fail)

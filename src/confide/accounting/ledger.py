@@ -401,8 +401,19 @@ class Ledger(Shared, Shown):
     def spent(self, cohort: str | None = None) -> Budget:
         """What all charges cost a person with at most `max_rows_per_person` rows, in the currency of the limit.
 
-        With cohorts, it is what the persons of the cohort that paid most have paid, or those of the one that is named, as in
-        `remaining`.
+        Parameters
+        ----------
+        cohort : str or None
+            One cohort, for what its persons paid. None: the persons who paid most.
+
+        Returns
+        -------
+        PureDP, ApproxDP or ZCDP
+
+        Raises
+        ------
+        LedgerError
+            If a cohort is named, and the ledger has none.
         """
         with self._up_to_date():
             return filters.shown(max, self._filter.spent, self._totals, self._named(cohort))
@@ -414,6 +425,10 @@ class Ledger(Shared, Shown):
         ----------
         cohort : str or None
             One cohort, for what is left for its persons, who pay what is charged to it and what is charged to everybody.
+
+        Returns
+        -------
+        PureDP, ApproxDP or ZCDP
 
         Raises
         ------

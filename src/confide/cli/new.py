@@ -54,8 +54,8 @@ def new(
     table, suggested = _table(data, columns, public_file=public_file, has_header=header)
     for option, column in (("--target", target), ("--person", person)):
         if column is not None and column not in table.names:
-            absent = listed_absent([column], table.names)
-            raise ParameterError(f"{option}: there is no column {absent}; give the name of a column of the table.")
+            near = listed_absent([column], table.names)
+            raise ParameterError(f"{option}: there is no column {near}; give the name of a column of the table.")
     if target is not None and target == person:
         raise ParameterError("--target and --person name the same column; give two different ones.")
     usual = 1.0 if epsilon is None and rho is None else epsilon

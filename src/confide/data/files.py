@@ -402,7 +402,7 @@ def check_names(
 ) -> None:
     """Refuse a file that lacks a wanted column or has several of one name. Other names are not shown.
 
-    `roles` says what columns are for that are no columns of the model, by words such as "is the exposure".
+    `roles` says by words such as "is the exposure" what columns beside those of the model are for.
     """
     absent = [name for name in wanted if name not in present]
     is_csv = suffix_of(path) == ".csv"

@@ -564,7 +564,7 @@ class Schema:
     choosing: str | None = field(init=False, compare=False)
     """The column that decides which rows count: that of persons, or that of cohorts."""
     roles: Mapping[str, str | None] = field(init=False, compare=False)
-    """What the columns are for that are no columns of a model, and their names, or None for a role that none has."""
+    """What columns beside those of a model are for, and their names; None for a role that none has."""
 
     def __init__(
         self,
