@@ -55,7 +55,7 @@ KERNEL := hatch_build.py src/confide/compiled/kernel.c src/confide/compiled/pass
 PEERS := .venv-peers
 OLDEST := .venv-oldest
 
-CORE := $(STAMP)core
+CLI := $(STAMP)cli
 BENCH := $(STAMP)all$(more)
 TEST := $(STAMP)all,test$(more)
 CHECK := $(STAMP)all,test,check$(more)
@@ -69,7 +69,7 @@ help: ## list these commands
 	@sed -nE 's/^([a-z-]+):.* ## (.*)/\1 \2/p' Makefile | while read -r name text; do printf '  make %-11s %s\n' "$$name" "$$text"; done
 	@echo "Variables: PYTHON=$(PYTHON)  EXTRAS=more optional parts  LOCKED=no for newest versions  ARGS=more arguments for pytest  FOLDER=of the data sets"
 
-demo: $(CORE) ## train a private model on real data and print its guarantee
+demo: $(CLI) ## train a private model on real data and print its guarantee
 	@$(VENV)/bin/confide demo --force # a second run replaces the model of the first
 
 test: $(TEST) ## run the tests, on all cores
@@ -102,7 +102,7 @@ bench-peers: $(PEERS)/.has-core ## compare accuracy with other libraries, in an 
 	  echo "peers could not be installed; those that are missing are named below" >&2
 	$(PEERS)/bin/python -m benchmarks.peers.accuracy $(ARGS)
 
-data: $(CORE) ## download and prepare the data sets of the experiments, into FOLDER=some/folder
+data: $(CLI) ## download and prepare the data sets of the experiments, into FOLDER=some/folder
 	@[ -n "$(FOLDER)" ] || { echo "name a folder for the data sets: make data FOLDER=some/folder" >&2; exit 2; }
 	$(VENV)/bin/python experiments/obtain_data.py "$(FOLDER)" $(ARGS)
 
@@ -170,7 +170,7 @@ $(VENV)/pyvenv.cfg: $(if $(filter file,$(origin PYTHON)),,python-asked-for)
 $(PEERS)/.has-core: $(VENV)/pyvenv.cfg pyproject.toml src/confide/_version.py benchmarks/peers/requirements.txt
 	@echo "making $(PEERS)"
 	@$(VENV)/bin/python -m venv --clear $(PEERS)
-	@$(PEERS)/bin/python -m pip install -qq --disable-pip-version-check --editable .
+	@$(PEERS)/bin/python -m pip install -qq --disable-pip-version-check --editable '.[files,accounting]'
 	@touch '$@'
 
 # Packages come with the versions and checksums of the lock files, and the package itself from here. uv installs several at a

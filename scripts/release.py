@@ -7,8 +7,8 @@
    files, and their bytes are compared. On Linux the wheel gets the tag of the oldest systems on which it runs, for an index
    takes no other;
 3. twine finds nothing that an index would refuse, and can draw the first page;
-4. both wheels are installed into empty environments from the locked versions, one for each Python that is here, and the demo
-   runs there;
+4. both wheels are installed into empty environments from the locked versions, one for each Python that is here, where the
+   core takes at most 330 MB; with what the command line needs, the demo runs there;
 5. the licences of all locked packages of the core and of its optional parts are permitted ones;
 6. a list of parts (CycloneDX 1.6, JSON) is written beside the distributions;
 7. known vulnerabilities are looked up; where the service does not answer, the summary says "not checked".
@@ -31,10 +31,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from scripts import lock
+from scripts.installed_size import empty_environment, install, sizes_of
 
 ROOT = lock.ROOT
 DIST = ROOT / "dist"
 PARTS_LIST = "confide.cdx.json"
+MOST_MEGABYTES = 330
+"""What an installation of the core may take, with all that it needs."""
 PARTS_OF_USERS = ("core", "all", "postgres", "spark")
 """Parts that users install. Tools of development are not passed on with the package."""
 PERMITTED = re.compile(
@@ -69,7 +72,9 @@ def main() -> None:
         for wheel in (file for file in first if file.suffix == ".whl"):
             for name in pythons():
                 place = folder / f"{name}-{wheel.name}"
-                python = _empty_environment(place, wheel, name)
+                python = empty_environment(place, wheel, "core", name)
+                _check_size(python)
+                install(python, "cli")
                 _demo(python, place)
                 print(f"{wheel.name} in an empty environment of {name}: its demo runs")
         _write_parts(python, wheel)
@@ -117,13 +122,11 @@ def _compare(first: Iterable[Path], second: Iterable[Path]) -> None:
             sys.exit(f"{one.name} differs between two builds of the same files: the build is not reproducible.")
 
 
-def _empty_environment(folder: Path, wheel: Path, name: str) -> Path:
-    _run(name, "-m", "venv", folder)
-    python = folder / "bin" / "python"
-    pip = (python, "-m", "pip", "install", "-qq", "--disable-pip-version-check")
-    _run(*pip, "--require-hashes", "--requirement", ROOT / "requirements" / "core.txt")
-    _run(*pip, "--no-deps", wheel)
-    return python
+def _check_size(python: Path) -> None:
+    size = sum(sizes_of(python).values())
+    if size > MOST_MEGABYTES:
+        sys.exit(f"the core takes {size:.0f} MB in an empty environment, and {MOST_MEGABYTES} at most are promised")
+    print(f"the core takes {size:.0f} MB in an empty environment")
 
 
 def _demo(python: Path, folder: Path) -> None:
@@ -154,9 +157,8 @@ def _write_parts(python: Path, wheel: Path) -> None:
 
 def _check_licences(python: Path) -> None:
     """Install every part that users may install, and look at what each package says of its licence."""
-    pip = (python, "-m", "pip", "install", "-qq", "--disable-pip-version-check", "--require-hashes")
     for part in PARTS_OF_USERS[1:]:
-        _run(*pip, "--requirement", ROOT / "requirements" / f"{part}.txt")
+        install(python, part)
     code = (
         "import importlib.metadata as m, json;"
         "print(json.dumps({d.metadata['Name']: ' | '.join(filter(None, [d.metadata.get('License-Expression'),"

@@ -2,7 +2,7 @@
 
 .confide <- function() {
   if (!confide_available()) {
-    stop("the Python library 'confide' was not found. Install it (pip install . in a clone of its repository) and tell ",
+    stop("the Python library 'confide' was not found. Install it (pip install '.[files]' in a clone of its repository) and tell ",
          "reticulate which Python to use, for example with the environment variable RETICULATE_PYTHON.", call. = FALSE)
   }
   reticulate::import("confide", convert = FALSE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from confide.cli.application import main
+from confide.cli import main
 
 if __name__ == "__main__":
     main()

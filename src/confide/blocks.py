@@ -14,6 +14,7 @@ from itertools import zip_longest
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from confide.errors import imported
 from confide.known_words import printable_line
 
 if TYPE_CHECKING:
@@ -274,10 +275,19 @@ class Shown:
 
     def to_frame(self) -> pd.DataFrame:
         """A pandas frame of the first table that is shown, or else one row of what the result consists of."""
-        import pandas as pd
-
         for block in self.blocks():
             if block.heads:
-                return pd.DataFrame([*block.lines], columns=list(block.heads))
+                return frame_of([*block.lines], columns=list(block.heads))
         own = fields(self)  # type: ignore[arg-type]  # all but tables are dataclasses
-        return pd.DataFrame([{field.name: getattr(self, field.name) for field in own}])
+        return frame_of([{field.name: getattr(self, field.name) for field in own}])
+
+
+def frame_of(lines: Any, **how: Any) -> pd.DataFrame:
+    """A frame, as `pandas.DataFrame` makes it of the same arguments.
+
+    Raises
+    ------
+    ParameterError
+        If pandas is not installed. The message says how to install it.
+    """
+    return imported("pandas", "a result as a pandas frame", "files").DataFrame(lines, **how)  # type: ignore[no-any-return]

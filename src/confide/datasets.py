@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.resources import as_file, files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from confide.errors import imported
 from confide.features.schema import Schema
 
 if TYPE_CHECKING:
@@ -51,21 +52,15 @@ def load_adult() -> SplitData:
     >>> adult.X_train.shape, adult.X_test.shape
     ((32561, 14), (16281, 14))
     """
-    import pandas as pd
-
+    read: Any = imported("pandas", "Adult", "files").read_parquet
+    imported("pyarrow", "Adult", "files")
     folder = files("confide") / "datasets_data"
     with as_file(folder / "adult.toml") as path:
         schema = Schema.from_toml(path)
 
     def rows(part: str) -> pd.DataFrame:
         with (folder / f"adult_{part}.parquet").open("rb") as file:
-            return pd.read_parquet(file)
+            return read(file)  # type: ignore[no-any-return]
 
-    train, test = rows("train"), rows("test")
-    return SplitData(
-        X_train=train.drop(columns="income"),
-        y_train=train["income"],
-        X_test=test.drop(columns="income"),
-        y_test=test["income"],
-        schema=schema,
-    )
+    (X_train, y_train), (X_test, y_test) = ((part, part.pop("income")) for part in map(rows, ("train", "test")))
+    return SplitData(X_train, y_train, X_test, y_test, schema)

@@ -33,6 +33,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from importlib import import_module
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
@@ -230,6 +231,27 @@ def lacking(what: str, needed: str, extra: str) -> ParameterError:
         f"{what} needs {needed}, of the optional part {extra} of confide: in a clone of its repository, run "
         f"pip install '.[{extra}]'."
     )
+
+
+def imported(module: str, what: str, extra: str) -> Any:
+    """A module of an optional library.
+
+    Parameters
+    ----------
+    module : its name
+    what : what needs it, for the message
+    extra : the optional part that brings it
+
+    Raises
+    ------
+    ParameterError
+        If the library, or one that it needs, is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        needed = error.name
+    raise lacking(what, f"the library {needed}", extra)
 
 
 class PrivacyWarning(UserWarning):

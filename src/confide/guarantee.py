@@ -82,6 +82,8 @@ class Circumstances:
         The classes of the steps before the fit that learned from the rows, as far as that was noticed.
     attempts : int
         Number of this attempt under its charge; above 1 if earlier ones were interrupted.
+    opendp : str or None
+        The version of OpenDP that confirmed the noise before the charge; None if OpenDP was not installed.
     """
 
     n_rows: tuple[int, int]
@@ -94,6 +96,7 @@ class Circumstances:
     search: Search | None = None
     learned_steps: tuple[str, ...] = ()
     attempts: int = 1
+    opendp: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
@@ -128,6 +131,7 @@ class Circumstances:
         return (
             1 <= low <= high
             and self.attempts >= 1
+            and (self.opendp is None or self.opendp.replace(".", "").replace("+", "").isalnum())
             and all(name.isidentifier() for name in names)
             and (ledger is None or ledger.max_rows_per_person >= 1)
             and (search is None or (search.candidates >= 1 and 1 <= search.trained_on <= high))

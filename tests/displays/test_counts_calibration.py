@@ -55,7 +55,7 @@ def test_what_cannot_be_drawn_is_refused_before_the_charge(model, monkeypatch):
     with pytest.raises(ParameterError, match="gives no probabilities"):
         CalibrationDisplay.from_estimator(machine, *rows, budget=1.0, ledger=ledger)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ParameterError, match="needs Matplotlib"):
+    with pytest.raises(ParameterError, match="needs the library matplotlib"):
         CalibrationDisplay.from_estimator(model, *rows, budget=1.0, ledger=ledger)
     assert len(ledger.entries()) == 0
 

@@ -51,6 +51,6 @@ def test_without_axes_or_matplotlib_nothing_is_charged(model, monkeypatch):
         RocDisplay.from_estimator(model, *population(100, 2), budget=1.0, ledger=ledger, ax=plt.subplots(1, 2)[1])
     plt.close("all")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ParameterError, match="RocDisplay needs Matplotlib"):
+    with pytest.raises(ParameterError, match="RocDisplay needs the library matplotlib"):
         RocDisplay.from_estimator(model, *population(100, 2), budget=1.0, ledger=ledger)
     assert len(ledger.entries()) == 0

@@ -26,7 +26,7 @@ def test_axes_that_were_given_are_used_and_otherwise_a_new_figure_is_made():
 
 def test_without_matplotlib_the_message_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ParameterError, match=r"RocDisplay needs Matplotlib, .* pip install '\.\[plot\]'"):
+    with pytest.raises(ParameterError, match=r"RocDisplay needs the library matplotlib, .* pip install '\.\[plot\]'"):
         pyplot_for("RocDisplay")
 
 

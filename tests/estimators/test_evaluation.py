@@ -100,7 +100,7 @@ def test_a_row_that_leaves_or_moves_the_others_changes_no_other_score(monkeypatc
 def test_noise_that_the_second_account_does_not_confirm_is_refused_before_the_charge(model, more, monkeypatch):
     """The ledger stays as it was, and no row was scored."""
     ledger = Ledger(limit=1.0)
-    monkeypatch.setattr(charge, "confirms", lambda lattice: False)
+    monkeypatch.setattr(charge, "denies", lambda lattice: True)
     with pytest.raises(confide.NotCertified, match="OpenDP"):
         confide.evaluate(model, *population(500, 5), budget=0.5, ledger=ledger, **more)
     assert len(ledger.entries()) == 0

@@ -7,7 +7,6 @@ import json
 from dataclasses import replace
 from types import SimpleNamespace
 
-import pandas as pd
 import pytest
 
 from confide import ZCDP, ApproxDP, Ledger, LedgerError, LogisticRegression, PrivacyWarning, PureDP, load
@@ -67,14 +66,15 @@ def test_a_ledger_of_another_unit_relation_or_limit_is_none_of_the_model():
     assert LedgerFacts.of(other, charged_to(replace(named, limit=PureDP(4.0))), "").disagreement is None
 
 
-def test_a_checksum_beside_a_charge_decides():
+def test_a_checksum_beside_a_charge_decides(monkeypatch):
     """Where charges name checksums, the one of this file is taken, and those of other files are not."""
     rows = [
-        {"number": 1, "purpose": "a", "epsilon": 1.0, "delta": float("nan"), "rho": float("nan"), "sha256": "abc"},
-        {"number": 2, "purpose": "b", "epsilon": 1.0, "delta": float("nan"), "rho": float("nan"), "sha256": "def"},
+        {"number": 1, "purpose": "a", "epsilon": 1.0, "delta": None, "rho": None, "sha256": "abc"},
+        {"number": 2, "purpose": "b", "epsilon": 1.0, "delta": None, "rho": None, "sha256": "def"},
     ]
+    monkeypatch.setattr("confide.report.ledger_facts.charges_of", lambda ledger: rows)
     ledger = SimpleNamespace(
-        entries=lambda: pd.DataFrame(rows), limit=PureDP(4.0), spent=lambda _: PureDP(2.0), remaining=lambda _: PureDP(2.0),
+        limit=PureDP(4.0), spent=lambda _: PureDP(2.0), remaining=lambda _: PureDP(2.0),
         neighbours=Neighbours.REPLACE_ONE, max_rows_per_person=1, head="h",
     )  # fmt: skip
     assert LedgerFacts.of(ledger, guarantee(PureDP(1.0)), "abc").charge == 1

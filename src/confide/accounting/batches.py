@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 from collections import Counter
@@ -14,7 +13,7 @@ from typing import Any, NoReturn, Self, cast
 
 from confide.accounting import filters
 from confide.accounting.records import DETAILS, Entry, Header, canonical, checked_purpose, now
-from confide.blocks import Block, heading, table, text
+from confide.blocks import Block, frame_of, heading, table, text
 from confide.errors import BudgetExceeded, LedgerError
 from confide.known_words import suggest_keywords_of
 from confide.privacy.budgets import Budget, Neighbours, with_amount
@@ -48,18 +47,19 @@ class Shared:
                 own, paid = self._filter, filters.of_each(self._totals).items()
             cells = [(c or "all others", _cell(own.spent(t).amount), _cell(own.remaining(t).amount)) for c, t in paid]
             yield table(("cohort", "spent", "left"), cells, words=("cohort",))
-        if len(caps := self.sublimits()):
+        if caps := sublimits_of(self):
             yield heading("Sub-limits")
-            caps["per_year"] = ["each year" if per_year else "in all" for per_year in caps["per_year"]]
             heads = ("purpose", "for", self.limit.symbol, "spent", "left")
-            yield table(heads, [tuple(map(_cell, row)) for row in caps.itertuples(index=False)], words=("for",))
-        frame = self.entries()
-        yield heading("Charges" if len(frame) else "No charges yet")
-        same = ("rows_per_person",) * bool((frame["rows_per_person"] == self.max_rows_per_person).all())
-        shown = [name for name in frame if frame[name].notna().any() and name not in (*DETAILS, *same)]
-        frame["time"] = [f"{time[:10]} {time[11:19]} UTC" for time in frame["time"]]
-        rows = [tuple(map(_cell, row)) for row in frame[shown].itertuples(index=False)]
-        yield table(shown, rows, words=("time", "purpose"), wrapped="purpose")
+            rows = [(cap, "each year" if per_year else "in all", *map(_cell, amounts)) for cap, per_year, *amounts in caps]
+            yield table(heads, rows, words=("for",))
+        charges = charges_of(self)
+        yield heading("Charges" if charges else "No charges yet")
+        usual = {"rows_per_person": self.max_rows_per_person}
+        shown = [n for n in _OF_CHARGE if n not in DETAILS and {c[n] for c in charges} - {None, usual.get(n)}]
+        for charge in charges:
+            charge["time"] = f"{charge['time'][:10]} {charge['time'][11:19]} UTC"
+        lines = [[_cell(charge[name]) for name in shown] for charge in charges]
+        yield table(shown, lines, words=("time", "purpose"), wrapped="purpose")
 
     def to_frame(self: Any) -> Any:
         """The charges, as `entries` gives them."""
@@ -110,7 +110,7 @@ class Shared:
 
 
 def _cell(value: object) -> str:
-    return str(value) if not isinstance(value, float) else "" if math.isnan(value) else f"{value:.6g}"
+    return f"{value:.6g}" if isinstance(value, float) else "" if value is None else str(value)
 
 
 @suggest_keywords_of
@@ -182,18 +182,24 @@ def events_of_charge(account: Shared, value: object, neighbours: Neighbours | st
     return events
 
 
-def listed_entries(entries: Iterable[tuple[Entry, Mapping[str, str]]]) -> Any:
-    """Charges with what is known of each, as a pandas frame."""
-    import pandas as pd
+_OF_CHARGE = ("number", "time", "purpose", *filters.CURRENCIES, "rows_per_person", "cohort", *DETAILS)
 
+
+def charges_of(ledger: Any) -> list[dict[str, Any]]:
+    """What is known of each charge in order, under the names of the columns of `Ledger.entries`; None where nothing is."""
+    with ledger._up_to_date():
+        entries = [(entry, ledger._known(entry.number)) for entry in ledger._entries]
     rows = []
     for e, known in entries:
         costs, protected = filters.costs_of(e.events).values(), filters.least_rows(e.events)
         rows.append((e.number, e.time, e.purpose, *costs, protected, e.cohort, *map(known.get, DETAILS)))
+    return [dict(zip(_OF_CHARGE, row, strict=True)) for row in rows]
+
+
+def listed_charges(ledger: Any) -> Any:
+    """Charges with what is known of each, as a pandas frame."""
     # As text, an absent detail would be NaN beside others.
-    frame = pd.DataFrame(
-        rows, None, ["number", "time", "purpose", *filters.CURRENCIES, "rows_per_person", "cohort", *DETAILS], object
-    )
+    frame = frame_of(charges_of(ledger), columns=_OF_CHARGE, dtype=object)
     return frame.astype({"number": int, "rows_per_person": int} | dict.fromkeys(filters.CURRENCIES, float))
 
 
@@ -244,14 +250,12 @@ def is_of_purpose(purpose: str, whole: str) -> bool:
     return purpose == whole or purpose.startswith((f"{whole},", f"{whole}:", f"{whole} [", f"{whole} ("))
 
 
-def listed_sublimits(sublimits: Iterable[Sublimit], accounting: str, entries: Sequence[Entry]) -> Any:
-    """A pandas frame of sub-limits, with what is spent and left of each now."""
-    import pandas as pd
-
-    rows = [
-        (cap.purpose, cap.per_year, cap.limit.amount, *(filters.shown(*how, totals).amount for how in ways))
-        for cap in sublimits
-        for filter_, totals in [cap.at(now(), accounting, entries)]
-        for ways in [((max, filter_.spent), (min, filter_.remaining))]
-    ]
-    return pd.DataFrame(rows, columns=["purpose", "per_year", "limit", "spent", "remaining"])
+def sublimits_of(ledger: Any) -> list[tuple[str, bool, float, float, float]]:
+    """The sub-limits of a ledger: purpose, whether for each year, limit, and what is spent and left of each now."""
+    with ledger._up_to_date():
+        return [
+            (cap.purpose, cap.per_year, cap.limit.amount, *(filters.shown(*how, totals).amount for how in ways))
+            for cap in ledger._sublimits.values()
+            for filter_, totals in [cap.at(now(), ledger._accounting, ledger._entries)]
+            for ways in [((max, filter_.spent), (min, filter_.remaining))]
+        ]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from confide.accounting.file_storage import RecordsInFile
 from confide.accounting.records import Record, damaged, following, one_at_a_time
-from confide.errors import LedgerError, ParameterError, lacking
+from confide.errors import LedgerError, ParameterError, imported
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine, Row
@@ -227,11 +227,8 @@ class RecordsInDatabase:
 
 def _read(url: str) -> tuple[URL, str]:
     """The URL as SQLAlchemy wants it, and the schema. Messages do not repeat it: it may hold a password."""
-    try:
-        import psycopg  # noqa: F401 - SQLAlchemy imports it by its name
-        import sqlalchemy
-    except ImportError:
-        raise lacking("a ledger in PostgreSQL", "SQLAlchemy and psycopg", "postgres") from None
+    imported("psycopg", "a ledger in PostgreSQL", "postgres")  # SQLAlchemy imports it by its name
+    sqlalchemy: Any = imported("sqlalchemy", "a ledger in PostgreSQL", "postgres")
     try:
         parsed = sqlalchemy.make_url(url) if url.startswith("postgresql://") else None
     except (sqlalchemy.exc.ArgumentError, ValueError):

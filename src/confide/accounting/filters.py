@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import Any, TypeAlias
 
 from confide.accounting.records import Entry
-from confide.errors import BudgetExceeded, LedgerError
+from confide.errors import BudgetExceeded, LedgerError, imported
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, concentrated_epsilon, concentrated_limit
 from confide.privacy.events import Event, PureMechanism
 from confide.privacy.gaussian import GaussianMechanism
@@ -301,6 +301,7 @@ def joint_epsilon(events: tuple[Event, ...], delta: float) -> float:
     Each event enters by a pair of laws that dominates it: that of a Gaussian, or that of a pure or approximate budget. The
     grid of dp_accounting is pessimistic. A small part of delta is kept for the rounding of its transforms.
     """
+    imported("dp_accounting", "a batch under epsilon and delta", "accounting")
     from dp_accounting.pld import privacy_loss_distribution
 
     within = 0.999 * delta - 1e-11

@@ -20,8 +20,8 @@ from confide.accounting.batches import (
     Shared,
     Sublimit,
     events_of_charge,
-    listed_entries,
-    listed_sublimits,
+    listed_charges,
+    sublimits_of,
 )
 from confide.accounting.database_storage import RecordsInDatabase, stored_records
 from confide.accounting.file_storage import RecordsInFile
@@ -39,7 +39,7 @@ from confide.accounting.records import (
     now,
     text_of_charge,
 )
-from confide.blocks import Shown
+from confide.blocks import Shown, frame_of
 from confide.errors import LedgerError, ParameterError, checked_flag, checked_list, is_text
 from confide.features.canonical_labels import canonical_label
 from confide.features.checks import plain_label
@@ -315,8 +315,7 @@ class Ledger(Shared, Shown):
 
         What is spent of a sub-limit for each year is that of this year (UTC).
         """
-        with self._up_to_date():
-            return listed_sublimits(self._sublimits.values(), self._accounting, self._entries)
+        return frame_of(sublimits_of(self), columns=["purpose", "per_year", "limit", "spent", "remaining"])
 
     def note(self, charge: int, details: Mapping[str, str]) -> None:
         """Write down what became known of a charge after it was made, such as the checksum of a model. Changes no amount.
@@ -453,8 +452,7 @@ class Ledger(Shared, Shown):
         "rows_per_person" is the most rows of one person that the release protects together. The last columns are the details
         of the charge, None where there are none: release, user, model and sha256.
         """
-        with self._up_to_date():
-            return listed_entries((entry, self._known(entry.number)) for entry in self._entries)
+        return listed_charges(self)
 
     def verify(self, head: str | None = None) -> int:
         """Check every record anew, and that `head`, of this ledger at an earlier time, is the hash of one of them.

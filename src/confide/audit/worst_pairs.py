@@ -12,6 +12,7 @@ from confide.array_types import Array
 from confide.audit.attacks import AuditResult, attack, claim_of, outcomes_of, separation_of_samples
 from confide.audit.densities import is_known, likelihood_ratio, minimiser, overheard
 from confide.audit.releases import Statistic, fitted_values, is_own, named, unfitted
+from confide.blocks import frame_of
 from confide.erm.group_bounds import groups_of
 from confide.errors import ConfideError, ParameterError, checked_count
 from confide.features.canonical_labels import Label
@@ -52,9 +53,7 @@ class Domain:
         """(X, y) of pairs of a row and a target; the last `same_person` rows are those of one person."""
         targets = np.array([target for _, target in rows])
         if isinstance(self.rest, dict):
-            import pandas as pd
-
-            frame = pd.DataFrame([row for row, _ in rows])
+            frame = frame_of([row for row, _ in rows])
             if self.person is not None:
                 frame[self.person] = np.minimum(np.arange(len(rows)), len(rows) - same_person)
             for one in self.beside:

@@ -12,6 +12,7 @@ from typing import Any
 
 import typer
 
+from confide.accounting.batches import charges_of
 from confide.accounting.ledger import Ledger
 from confide.accounting.records import current_user
 from confide.cli.failures import StoppedAfterCharge
@@ -204,7 +205,7 @@ class Charges:
 
     def purposes(self) -> list[str]:
         """The purposes of all charges that the ledger holds now."""
-        return [] if self.ledger is None else list(self.ledger.entries()["purpose"])
+        return [] if self.ledger is None else [charge["purpose"] for charge in charges_of(self.ledger)]
 
     def checked(self, events: Iterable[object], schema: Schema) -> None:
         """Raise what charging all these would raise, for rows read by a schema. Nothing is charged.
@@ -228,7 +229,7 @@ class Charges:
         """The time that the ledger names for the last charge; None if there was none."""
         if self.ledger is None or self.ledger.last_charge is None:
             return None
-        return str(self.ledger.entries()["time"].iloc[self.ledger.last_charge - 1])
+        return str(charges_of(self.ledger)[self.ledger.last_charge - 1]["time"])
 
     def document(self) -> dict[str, Any]:
         """What was charged and what is left, for programs; null without a ledger."""

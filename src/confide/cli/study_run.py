@@ -60,8 +60,7 @@ def options_of(study: Study) -> ModelOptions:
             raise StudyError(f"{study.path}: [model] {key}: belongs in [budget]; move it there.")
         check_names(f"{study.path}: [model]", [key], known, "key")
         options[key] = _option(study, key, typed(MODEL_OPTIONS[key]), value)
-    budget = study.budget
-    return ModelOptions(**options, **{name: getattr(budget, name) for name in OF_BUDGET})
+    return ModelOptions(**options, **{name: getattr(study.budget, name) for name in OF_BUDGET})
 
 
 def in_words_of_keys(study: Study, error: Exception) -> str:
@@ -390,10 +389,11 @@ def _in_its_words(study: Study, error: ParameterError) -> Exception:
 
 
 def _facts_of_ledger(place: str) -> LedgerFacts:
+    from confide.accounting.batches import charges_of
     from confide.accounting.ledger import Ledger
 
     opened = Ledger(place)
-    purposes = tuple(opened.entries()["purpose"])
+    purposes = tuple(charge["purpose"] for charge in charges_of(opened))
     return LedgerFacts(opened.identity, place, purposes, tuple(purposes[number - 1] for number in opened.unfinished()))
 
 

@@ -15,16 +15,15 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from confide.data.files import READABLE, SEPARATORS, Kind, best_separator, files_named, opened, suffix_of
 from confide.data.spooled import SpooledFile, given_by, pieces_of, spooled, spooled_cells, spooled_pieces
-from confide.errors import FileError, InputError, ParameterError, is_list, lacking
+from confide.errors import FileError, InputError, ParameterError, imported, is_list
 from confide.features.canonical_labels import canonical_label
 from confide.features.schema import Schema
 from confide.features.toml_form import ADDRESS, is_path, refuse_address, shown_address
@@ -57,6 +56,7 @@ def files_of(
     ParameterError, FileError, InputError
         If there is no file, a file comes twice, files are of several kinds, or a source cannot be read.
     """
+    imported("pyarrow", "a table in a file, in pieces or in a database", "files")
     if query is not None:
         return (_answer(rows, query, values or {}),)
     if pieces_of(rows) is not None:
@@ -135,15 +135,6 @@ def kinds_read(schema: Schema, target: str | None = None) -> dict[str, Kind]:
     return kinds
 
 
-def imported(load: Callable[[], Any], what: str, extra: str) -> Any:
-    """An optional library. The refusal names the part of the package that brings it."""
-    try:
-        return load()
-    except ImportError as error:
-        needed = error.name
-    raise lacking(what, f"the library {needed}", extra)
-
-
 # Files at an address.
 
 
@@ -152,7 +143,7 @@ def _fetched(address: str) -> list[SpooledFile]:
     shown = shown_address(address)
     if re.match("(postgres|postgresql|sqlite|mysql|mariadb|oracle|mssql)[+:]", shown):
         raise ParameterError(f"{shown} is a database; give the text of a query in SQL for the rows (--query FILE).")
-    remote: Any = imported(lambda: import_module("fsspec"), f"{shown}, an address,", "remote")
+    remote: Any = imported("fsspec", f"{shown}, an address,", "remote")
     try:
         files = remote.open_files(re.sub(r":/+", "://", address, count=1), "rb")
         refused = "" if files else "no file matches it"
@@ -186,7 +177,7 @@ def _answer(address: Any, query: Any, values: Mapping[str, str]) -> SpooledFile:
     """The rows of a query, as they were in the database at one moment."""
     if not isinstance(address, str) or not isinstance(query, str):
         raise ParameterError('query is for the address of a database, such as "postgresql://host/db", and is text in SQL.')
-    sql: Any = imported(lambda: import_module("sqlalchemy"), "a query", "postgres")
+    sql: Any = imported("sqlalchemy", "a query", "postgres")
     try:
         url = sql.make_url(re.sub(r"^postgres(ql)?:", "postgresql+psycopg:", address))
         engine = sql.create_engine(url, poolclass=sql.NullPool)
@@ -224,7 +215,7 @@ def _answer(address: Any, query: Any, values: Mapping[str, str]) -> SpooledFile:
 
 def rows_of_sheet(path: Path, written: Any) -> Iterator[Sequence[Any]]:
     """The cells of one sheet, from its line of names on."""
-    reader: Any = imported(lambda: import_module("python_calamine"), f"{path}, a workbook,", "excel")
+    reader: Any = imported("python_calamine", f"{path}, a workbook,", "excel")
     with opened(path):
         pass  # says why a file cannot be read
     book = reader.CalamineWorkbook.from_path(str(path))
@@ -302,7 +293,7 @@ def facts_of_statistics(path: Path) -> Any:
 
 def _statistics(path: Path, **options: Any) -> Any:
     """What pyreadstat reads of a file."""
-    library: Any = imported(lambda: import_module("pyreadstat"), f"{path}, a file of Stata, SPSS or SAS,", "statistics")
+    library: Any = imported("pyreadstat", f"{path}, a file of Stata, SPSS or SAS,", "statistics")
     with opened(path):
         pass  # says why a file cannot be read
     read = getattr(library, STATISTICS[path.suffix.lower()])

@@ -26,7 +26,7 @@ from pathlib import Path, PosixPath
 from typing import Any, BinaryIO
 
 from confide.data.files import BATCH_ROWS
-from confide.errors import ConfideError, FileError, InputError
+from confide.errors import ConfideError, FileError, InputError, imported
 
 _PREFIX = "confide-rows-"
 _SECONDS_TO_LOCK = 60
@@ -254,8 +254,7 @@ def as_frame(rows: Any) -> Any:
     """Rows that come in pieces as one Arrow table, which is read from a private file when it is used; others as they are."""
     if pieces_of(rows) is None:
         return rows
-    import pyarrow as pa
-
+    pa: Any = imported("pyarrow", "a table in pieces", "files")
     # The file is removed here, and what it holds vanishes with the table.
     tables = [pa.ipc.open_file(pa.memory_map(os.fspath(path))).read_all() for path in spooled_pieces(rows)]
     return pa.concat_tables(tables, promote_options="permissive")

@@ -471,8 +471,7 @@ def _concatenated_by_type(tables: list[Any]) -> list[Any]:
     """The tables, with neighbours that have the same Arrow schema concatenated to one."""
     import pyarrow as pa
 
-    runs = groupby(tables, key=lambda table: table.schema)
-    return [pa.concat_tables(list(run)) for _, run in runs]
+    return [pa.concat_tables(list(run)) for _, run in groupby(tables, key=lambda table: table.schema)]
 
 
 Item = TypeVar("Item")

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from confide.array_types import Array
-from confide.blocks import Block, Shown, text
+from confide.blocks import Block, Shown, frame_of, text
 from confide.errors import ParameterError, is_label, is_text
 from confide.features.canonical_labels import canonical_label, is_missing
 from confide.features.codes import ColumnEncoding
@@ -146,8 +146,7 @@ class Points:
     def effects(self, encoding: ColumnEncoding, weights: Array) -> Array:
         """(n_points, ...): the effect at each point, from the weights (size, ...) of a column's encoded columns."""
         if not encoding.is_number and encoding.number is not None:
-            before = np.zeros((len(self.values) - len(weights), *weights.shape[1:]))
-            return np.concatenate([before, weights])
+            return np.concatenate([np.zeros((len(self.values) - len(weights), *weights.shape[1:])), weights])
         if not encoding.is_number:
             levels = np.arange(len(self.values))
             if len(self.weights) > len(levels):
@@ -762,15 +761,13 @@ class Effects:
 
         With three or more classes, the first column is the class.
         """
-        import pandas as pd
-
         of_class = len(self.labels) > 1
         lines = [
             ({"class": effect.label} if of_class else {}) | {"column": effect.name} | value.to_dict()
             for effect in self.with_bands(level)
             for value in effect.values
         ]
-        frame = pd.DataFrame(lines)
+        frame = frame_of(lines)
         frame.attrs |= self._of_interactions
         return frame
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from confide.effects.effects import MISSING, Effect, Points, Value
-from confide.errors import ParameterError, checked_axes, lacking
+from confide.errors import ParameterError, checked_axes, imported
 from confide.features.cells import day_number, part_of, shown_days
 from confide.features.columns import shown_number, with_unit
 
@@ -169,10 +169,9 @@ def pyplot_for(what: str) -> Any:
     ParameterError
         If Matplotlib is not installed.
     """
-    try:
-        from matplotlib import pyplot as plt
-    except ImportError:
-        raise lacking(what, "Matplotlib", "plot") from None
+    imported("matplotlib", what, "plot")
+    from matplotlib import pyplot as plt
+
     return plt
 
 

@@ -165,8 +165,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         shown, n_bins = ShownClass.of(released_model(model)), at_middles.size
         binned = binned_by(model._link).mean(shown.of_rows(model.decision_function(X)))
         chances = np.interp(binned * n_bins - 0.5, np.arange(n_bins), at_middles)
-        pair = (1.0 - chances, chances) if shown.sign > 0.0 else (chances, 1.0 - chances)
-        return np.column_stack(pair)
+        return np.column_stack((1.0 - chances, chances) if shown.sign > 0.0 else (chances, 1.0 - chances))
 
     def predict(self, X: Any) -> Array:
         """Predict the class of each row that is more probable, (n,).

@@ -13,6 +13,7 @@ from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
 from confide.array_types import Array, ClassLabels, Names
+from confide.blocks import frame_of
 from confide.data.arrays import Blocks
 from confide.effects.effects import INTERCEPT, checked_units, encoded_units, in_original_units, members_of_groups
 from confide.erm.coded_rows import dense
@@ -332,8 +333,6 @@ class CoefficientIntervals:
         -----
         Guarantee: post-processing of the release, which costs nothing more.
         """
-        import pandas as pd
-
         if self._interest is not None:
             raise ParameterError("covariance is for intervals of all coefficients: give inference_share, not interest.")
         self._refuse_single_weights()
@@ -342,7 +341,7 @@ class CoefficientIntervals:
         named, combinations = self._combinations(checked_units(units, self._encoder))
         names = [coefficient.name for coefficient in named]
         errors = self._errors_of(combinations, _USUAL_TARGET if target is None else target)[0]
-        return pd.DataFrame(errors.covariance, index=names, columns=names)
+        return frame_of(errors.covariance, index=names, columns=names)
 
     def predict_interval(self, X: Any, level: float = 0.95, target: str = "regularised") -> Array:
         """Compute confidence intervals of the means that the model predicts for rows, on the scale of the target.

@@ -18,6 +18,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import LinearSVC
 
 from confide.array_types import Array
+from confide.blocks import frame_of
 from confide.erm.row_bounds import BallBound, RowBound
 from confide.estimators.parameters import BaseEstimator, TransformerMixin
 from confide.estimators.transformers import SchemaEncoder
@@ -133,11 +134,7 @@ def pipeline_of(released: ReleasedModel, link: Link) -> Pipeline:
 def _made_up_rows(released: ReleasedModel) -> Any:
     """One row with the columns of the fit."""
     row, names = np.zeros((1, released.columns.n_features_in)), released.columns.feature_names_in
-    if names is None:
-        return row
-    import pandas as pd
-
-    return pd.DataFrame(row, columns=list(names))
+    return row if names is None else frame_of(row, columns=list(names))
 
 
 def _last_step(released: ReleasedModel, link: Link) -> Any:
@@ -157,8 +154,7 @@ def _last_step(released: ReleasedModel, link: Link) -> Any:
             estimator.coef_, estimator.intercept_ = weights[None].copy(), np.array([constant])
         return several
     # Without probabilities a support vector machine, whose predictions need nothing but scores.
-    kind = LogisticRegression if link.has_probabilities else LinearSVC
-    return _with_weights(kind(), classes, coef, intercept)
+    return _with_weights(LogisticRegression() if link.has_probabilities else LinearSVC(), classes, coef, intercept)
 
 
 def _with_weights(classifier: Any, classes: Any, coef: Array, intercept: Array) -> Any:

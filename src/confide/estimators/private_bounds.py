@@ -126,8 +126,7 @@ class PrivateBounds(Shown):
 
         So many rows have `rows_off()` of them beyond the outermost quantile that was asked for.
         """
-        outermost = min(min(q, 1.0 - q) for q in self.shares if 0.0 < q < 1.0)
-        return math.ceil(self.rows_off() / outermost)
+        return math.ceil(self.rows_off() / min(min(q, 1.0 - q) for q in self.shares if 0.0 < q < 1.0))
 
     @property
     def sentence_of_levels(self) -> str:

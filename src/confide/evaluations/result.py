@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from confide.array_types import Array
-from confide.blocks import Block, Shown, heading, table, text
+from confide.blocks import Block, Shown, frame_of, heading, table, text
 from confide.errors import ParameterError, is_text
 from confide.evaluations.tables import ClassTables, Layout, NumberTables
 from confide.inference.forecast import rounded, rows_to_be_known
@@ -164,12 +164,9 @@ class TablesEvaluation(Shown, ABC):
 
     def to_frame(self) -> pd.DataFrame:
         """The rates as a pandas frame: value, low and high, by group (if there are groups) and name of the rate."""
-        import pandas as pd
-
         blocks = {"all rows": self.rates} | self.by_group
-        keys = [(group, name) for group, rates in blocks.items() for name in rates]
-        values = [rate.to_dict() for rates in blocks.values() for rate in rates.values()]
-        return pd.DataFrame(values, index=pd.MultiIndex.from_tuples(keys, names=["rows", "rate"]), dtype=float)
+        lines = [{"rows": of, "rate": name} | rate.to_dict() for of, rates in blocks.items() for name, rate in rates.items()]
+        return frame_of(lines).set_index(["rows", "rate"]).astype(float)
 
     def shown_tables(self) -> list[ShownTable]:
         """All of it as tables for people."""

@@ -2,7 +2,8 @@
 
 Columns are read through Arrow where possible: a column becomes an Arrow array, in one or more pieces, only its distinct
 values are looked at in Python, and NumPy does the rest. Columns of Python objects are read cell by cell, because the meaning
-of a cell must not depend on other rows.
+of a cell must not depend on other rows. Where PyArrow is not installed, so are all columns but those of numbers that NumPy
+holds; what is read is the same.
 
 No message holds a cell. Other libraries quote cells in their errors, so their errors are dropped, and ours are raised
 outside the `except` block that caught them. Then neither the error nor its context holds a value.
@@ -66,12 +67,15 @@ def read_numbers(what: str, cells: Any, refuse: bool = True) -> CellNumbers:
     InputError
         If a cell is not a number.
     """
+    arrow = _as_arrow(cells)
+    if arrow is None:
+        plain = _plain_numbers(cells)
+        return _numbers_of_distinct(what, *_distinct(what, cells, None), refuse) if plain is None else plain
     import pyarrow as pa
 
-    arrow = _as_arrow(cells)
-    if arrow is not None and refuse and pa.types.is_temporal(arrow.type):
+    if refuse and pa.types.is_temporal(arrow.type):
         raise InputError(f"{what}: holds {DATES}")
-    if arrow is None or not _is_number(arrow.type):
+    if not _is_number(arrow.type):
         return _numbers_of_distinct(what, *_distinct(what, cells, arrow), refuse)
     pieces: list[CellNumbers] = []
     for piece in getattr(arrow, "chunks", [arrow]):
@@ -98,13 +102,14 @@ def read_dates(what: str, cells: Any, form: str | None = None, refuse: bool = Tr
     ----------
     form : how text is written, in the letters of strptime; None for 2024-03-31 and 2024-03-31 14:30
     """
+    arrow, read = _as_arrow(cells), partial(day_number, form=form)
+    if arrow is None:
+        return _numbers_of_distinct(what, *_distinct(what, cells, arrow), refuse, read, NOT_DATES)
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    arrow = _as_arrow(cells)
-    kind = None if arrow is None else arrow.type
-    if kind is None or not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
-        read = partial(day_number, form=form)
+    kind = arrow.type
+    if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
         return _numbers_of_distinct(what, *_distinct(what, cells, arrow), refuse, read, NOT_DATES)
     per_day = 1.0
     if pa.types.is_timestamp(kind):
@@ -266,14 +271,15 @@ def labels_of(
 
 def _distinct(what: str, cells: Any, arrow: Any) -> tuple[list[object], list[Positions]]:
     """The distinct values of a column, and the positions of the cells' values among them, in pieces (at least one)."""
-    import pyarrow as pa
-
-    if arrow is not None and pa.types.is_null(arrow.type):
-        return [], [np.full(len(arrow), -1)]
     encoded = None
-    if arrow is not None and _has_plain_values(arrow.type):
+    if arrow is not None:
+        import pyarrow as pa
+
+        if pa.types.is_null(arrow.type):
+            return [], [np.full(len(arrow), -1)]
         with suppress(pa.ArrowException):  # the distinct values are too large for one dictionary
-            encoded = arrow if pa.types.is_dictionary(arrow.type) else arrow.dictionary_encode()
+            is_coded = pa.types.is_dictionary(arrow.type)
+            encoded = (arrow if is_coded else arrow.dictionary_encode()) if _has_plain_values(arrow.type) else None
     if encoded is not None:
         # All pieces have the same dictionary. To make one piece of them would copy the column, which takes long for text.
         pieces = getattr(encoded, "chunks", [encoded])
@@ -314,9 +320,10 @@ def _as_arrow(cells: Any) -> Any:
     cannot be mixed with other types.
     """
     import narwhals.stable.v1 as nw
-    import pyarrow as pa
 
     try:
+        import pyarrow as pa
+
         if isinstance(cells, pa.ChunkedArray):
             return _in_pieces(cells)
         series = nw.from_native(cells, pass_through=True, allow_series=True)
@@ -328,12 +335,21 @@ def _as_arrow(cells: Any) -> Any:
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return array
     # Each cell may be an object with a type of its own, in place of one type for the column.
-    native = nw.to_native(cells, pass_through=True)
-    if isinstance(native, (pa.Array, pa.ChunkedArray)):
-        return array
-    dtype = getattr(native, "dtype", None)
-    dtype = getattr(getattr(dtype, "categories", None), "dtype", dtype)
+    dtype = _dtype_of_values(cells)
     return None if dtype is None or str(dtype).lower() == "object" else array
+
+
+def _plain_numbers(cells: Any) -> CellNumbers | None:
+    """A column of numbers as NumPy holds it, where there is no PyArrow; None if its cells must be read one by one."""
+    import narwhals.stable.v1 as nw
+
+    native = nw.to_native(cells, pass_through=True)
+    with suppress(Exception):  # integers of 128 bits, for example; any message may quote cells
+        # A list and categories are read one by one.
+        numbers = np.asarray(native if hasattr(native, "dtype") and not hasattr(native.dtype, "categories") else None)
+        if numbers.dtype.kind in "fiub":
+            return numbers if numbers.dtype == np.float32 else numbers.astype(np.float64, copy=False)
+    return None
 
 
 def _in_pieces(column: Any) -> Any:
@@ -350,13 +366,24 @@ def _in_pieces(column: Any) -> Any:
         return pa.chunked_array([chunk.dictionary_decode() for chunk in chunks])
 
 
+def _dtype_of_values(cells: Any) -> Any:
+    """The type of the values of a column, of its categories where it has some; None for a list."""
+    import narwhals.stable.v1 as nw
+
+    native = nw.to_native(cells, pass_through=True)
+    dtype = getattr(native, "dtype", getattr(native, "type", None))
+    return getattr(getattr(dtype, "categories", None), "dtype", dtype)
+
+
 def _listed(what: str, cells: Any) -> list[object]:
     """The cells as objects of Python or NumPy."""
-    if str(getattr(cells, "dtype", getattr(cells, "type", ""))).lower() in ("float16", "halffloat"):
-        return list(np.asarray(cells))  # as numbers of Python they would not tell that they are rounded
+    kind = str(_dtype_of_values(cells)).lower()
+    narrow: Any = {"float16": np.float16, "halffloat": np.float16, "float32": np.float32}.get(kind)
     method = next((method for method in ("to_list", "tolist", "to_pylist") if hasattr(cells, method)), None)
     try:
-        return list(cells if method is None else getattr(cells, method)())
+        values = list(cells if method is None else getattr(cells, method)())
+        # As numbers of Python they would not tell that they are rounded.
+        return values if narrow is None else [narrow(value) if isinstance(value, float) else value for value in values]
     except UnicodeDecodeError:
         error: Exception = InputError(f"{what}: holds text that is not UTF-8; write the file again in UTF-8.")
     except MemoryError:

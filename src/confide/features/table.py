@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from confide.array_types import Indices
-from confide.errors import InputError
+from confide.errors import InputError, imported
 from confide.features.canonical_labels import MISSING_WORDS, canonical_label
 from confide.features.cells import (
     CellNumbers,
@@ -321,14 +321,15 @@ def columns_named(frame: Any, *names: str) -> tuple[Any, ...]:
         If it is not a frame in memory, has no rows, or lacks a column, or has two columns of one name.
     """
     import narwhals.stable.v1 as nw
-    import pyarrow as pa
 
-    if isinstance(frame, pa.Table) and frame.num_rows:
+    if nw.dependencies.is_pyarrow_table(frame) and frame.num_rows:
         # The usual form of a piece of a file, of which a fit reads many.
         places = {name: place for place, name in enumerate(frame.column_names)}
         if len(places) == frame.num_columns and all(name in places for name in names):
             return tuple(frame.column(places[name]) for name in names)
-    frame = _named_by_position(_arrow_as_table(frame), names)
+    frame = _arrow_as_table(frame)
+    if _is_by_position(frame, names):
+        return tuple(frame.T)
     try:
         table = nw.from_native(frame, pass_through=True)
         is_frame = isinstance(table, nw.DataFrame)
@@ -358,24 +359,21 @@ def _arrow_as_table(frame: Any) -> Any:
     # A frame of pandas, Polars or DuckDB and an Arrow table have a shape.
     if not is_batch and (not hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "shape")):
         return frame
-    import pyarrow as pa
-
+    pa: Any = imported("pyarrow", "an Arrow stream", "files")
     with suppress(Exception):  # any message may quote cells
         return pa.Table.from_batches([pa.record_batch(frame)]) if is_batch else pa.table(frame)
     raise InputError("an Arrow stream cannot be read: it is damaged, or was read before.")
 
 
-def _named_by_position(frame: Any, names: Sequence[str]) -> Any:
-    """An array of numbers as a frame, if the schema describes its columns by their positions: x0, x1, ..."""
+def _is_by_position(frame: Any, names: Sequence[str]) -> bool:
+    """Whether it is an array of numbers whose columns the schema describes by their positions: x0, x1, ..."""
     if not isinstance(frame, np.ndarray) or frame.ndim != 2 or frame.dtype.kind not in "fiub":
-        return frame
+        return False
     if tuple(names) != names_by_position(len(names)):
-        return frame
+        return False
     if frame.shape[1] != len(names):
         raise InputError(f"X has {frame.shape[1]} columns, and the schema describes {len(names)}: x0 to x{len(names) - 1}.")
-    import pandas as pd
-
-    return pd.DataFrame(frame, columns=list(names), copy=False)
+    return True
 
 
 def _numbers(column: NumberColumn, cells: Any, refuse: bool) -> tuple[CellNumbers, bool]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from confide.array_types import Array
-from confide.blocks import Block, Shown, heading, text, void_first
+from confide.blocks import Block, Shown, frame_of, heading, text, void_first
 from confide.errors import ParameterError, is_list, is_number
 from confide.inference.rates import HIDDEN, LEAST_SIGNAL, UNKNOWN, Rate, quantile_of, within
 from confide.privacy.noisy_sum import SumPlan
@@ -156,11 +156,9 @@ class CrossTable:
 
     def to_frame(self) -> pd.DataFrame:
         """The counts as a frame: a row for each level of the first column, a column for each level of the second."""
-        import pandas as pd
-
         values = [[cell.value for cell in row] for row in self.counts]
-        index, columns = (pd.Index(level, name=name) for level, name in zip(self.levels, self.names, strict=True))
-        return pd.DataFrame(values, index=index, columns=columns)
+        frame = frame_of(values, index=list(self.levels[0]), columns=list(self.levels[1]))
+        return frame.rename_axis(index=self.names[0], columns=self.names[1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -357,8 +355,6 @@ class Description(Shown):
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each number: column, statistic, level or quantile, value, low, high. NaN where the noise hides it."""
-        import pandas as pd
-
         lines: list[tuple[Any, ...]] = []
         for category in self.categories:
             for level, count in category.counts.items():
@@ -370,7 +366,7 @@ class Description(Shown):
                 lines.append((number.name, "share missing", "", number.missing))
         rows = [(*labels, rate.value, rate.low, rate.high) for *labels, rate in lines]
         names = ["column", "statistic", "of", "value", "low", "high"]
-        return pd.DataFrame(rows, columns=names).astype(dict.fromkeys(names[3:], float))
+        return frame_of(rows, columns=names).astype(dict.fromkeys(names[3:], float))
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from confide.array_types import Array
-from confide.blocks import Block, Shown, heading, table, text
+from confide.blocks import Block, Shown, frame_of, heading, table, text
 from confide.errors import ParameterError, checked_flag
 from confide.inference.intervals import draws_of_errors, level_of_each
 from confide.privacy.budgets import budget_from_dict
@@ -508,10 +508,8 @@ class Evaluation(Shown):
 
     def to_frame(self) -> pd.DataFrame:
         """The rates as a pandas frame: value, low and high."""
-        import pandas as pd
-
-        names = pd.Index(self.rates, name="rate")
-        return pd.DataFrame([rate.to_dict() for rate in self.rates.values()], index=names, dtype=float)
+        lines = [rate.to_dict() for rate in self.rates.values()]
+        return frame_of(lines, index=list(self.rates), dtype=float).rename_axis("rate")
 
     def blocks(self) -> Iterator[Block]:
         """The rates with their intervals, and under which budget they were released."""

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit, ndtri
 
 from confide.array_types import Array
-from confide.blocks import Block, Shown, heading, table, text
-from confide.errors import ParameterError, as_float, checked_axes, is_text, lacking
+from confide.blocks import Block, Shown, frame_of, heading, table, text
+from confide.errors import ParameterError, as_float, checked_axes, imported, is_text
 from confide.guarantee import Guarantee
 from confide.inference.intervals import JointUncertainty, Uncertainty, checked_level
 from confide.inference.rates import UNKNOWN, Interval, json_form, readable
@@ -463,11 +463,9 @@ class CoefficientTable(Shown):
 
     def to_frame(self) -> pd.DataFrame:
         """A pandas frame with one row for each coefficient, and its unit in the first column."""
-        import pandas as pd
-
         names = ["unit", *(name for name in self._fields if name not in ("name", "unit"))]
         lines = [{name: getattr(one, name) for name in names} | self._ratio_entries(one) for one in self.coefficients]
-        frame = pd.DataFrame(lines, index=pd.Index([one.name for one in self.coefficients], name="coefficient"))
+        frame = frame_of(lines, index=[one.name for one in self.coefficients]).rename_axis("coefficient")
         return frame.astype(dict.fromkeys(frame.columns[len(names) :], float))
 
     def risk_differences(self, baseline: float) -> pd.DataFrame:
@@ -490,8 +488,6 @@ class CoefficientTable(Shown):
         ParameterError
             If the baseline is no probability, or coefficients are no log-odds.
         """
-        import pandas as pd
-
         base = as_float(baseline)
         if not 0.0 < base < 1.0:
             raise ParameterError("baseline must be a probability strictly between 0 and 1, chosen without the rows.")
@@ -499,8 +495,8 @@ class CoefficientTable(Shown):
             raise ParameterError("differences of risks are for models whose coefficients are log-odds.")
         changed = [one.mapped(lambda log_odds: risk_difference(log_odds, base)) for one in self._family]
         lines = [(one.unit, one.estimate, one.low, one.high) for one in changed]
-        names = pd.Index([one.name for one in changed], name="coefficient")
-        return pd.DataFrame(lines, index=names, columns=["unit", "risk_difference", "low", "high"])
+        names, columns = [one.name for one in changed], ["unit", "risk_difference", "low", "high"]
+        return frame_of(lines, index=names, columns=columns).rename_axis("coefficient")
 
     def smallest_effects(self, size: float = 0.05, power: float = 0.8) -> pd.DataFrame:
         """Which effects a test of "no effect" finds: for each coefficient the smallest, at a stated size and power.
@@ -531,15 +527,13 @@ class CoefficientTable(Shown):
         -----
         Guarantee: post-processing of the release, which costs nothing more. The law of the errors is taken to be normal.
         """
-        import pandas as pd
-
         size, power = as_float(size), as_float(power)
         if not 0.0 < size < power < 1.0:
             raise ParameterError("size and power must be probabilities with 0 < size < power < 1, such as 0.05 and 0.8.")
         of_each = size / max(1, len(self._family)) if self.adjust else size
         smallest = [errors_found(of_each, power) * one.total_error for one in self._family]
-        names = pd.Index([one.name for one in self._family], name="coefficient")
-        return pd.DataFrame({"unit": [one.unit for one in self._family], "smallest_effect": smallest}, index=names)
+        found = {"unit": [one.unit for one in self._family], "smallest_effect": smallest}
+        return frame_of(found, index=[one.name for one in self._family]).rename_axis("coefficient")
 
     def to_latex(self) -> str:
         """A LaTeX tabular for the package booktabs, with the notes below."""
@@ -563,10 +557,9 @@ class CoefficientTable(Shown):
         -------
         The axes.
         """
-        try:
-            from matplotlib import pyplot as plt
-        except ImportError:
-            raise lacking("plot", "Matplotlib", "plot") from None
+        imported("matplotlib", "plot", "plot")
+        from matplotlib import pyplot as plt
+
         if checked_axes("ax", ax) is None:
             _, ax = plt.subplots(figsize=(7.0, 1.6 + 0.3 * len(self.coefficients)), layout="constrained")
         places = range(len(self.coefficients), 0, -1)

@@ -239,8 +239,7 @@ class Numbers:
         if self.exposure is not None and not self.exposure.column:
             raise InputError(NEEDS_EXPOSURE)
         bounds = self.low, self.high, self.shift, self.exposure, self.unit
-        numbers = NumberTarget(column or "", self.are_counts, *bounds)
-        return OpenedTarget((), numbers, self.sentence)
+        return OpenedTarget((), NumberTarget(column or "", self.are_counts, *bounds), self.sentence)
 
 
 TargetKind: TypeAlias = Classes | Numbers

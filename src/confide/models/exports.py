@@ -17,7 +17,7 @@ from confide._version import __version__
 from confide.array_types import Array
 from confide.erm.group_bounds import groups_of
 from confide.erm.row_bounds import BallBound, RowBound
-from confide.errors import ParameterError, is_text, lacking
+from confide.errors import ParameterError, imported, is_text
 from confide.features.canonical_labels import MISSING_WORDS, canonical_label
 from confide.features.codes import HAT_HEIGHT, CategoryEncoding, ColumnEncoding, NumberEncoding
 from confide.features.columns import Column, NumberColumn
@@ -44,12 +44,9 @@ class OnnxGraph:
     """
 
     def __init__(self) -> None:
-        try:
-            from onnx import TensorProto, helper, numpy_helper
-        except ImportError:
-            raise lacking("to_onnx", "the library onnx", "onnx") from None
-        self._make, self._constant_of = helper, numpy_helper.from_array
-        double, text, integer, boolean = TensorProto.DOUBLE, TensorProto.STRING, TensorProto.INT64, TensorProto.BOOL
+        onnx: Any = imported("onnx", "to_onnx", "onnx")
+        self._make, self._constant_of, kind = onnx.helper, onnx.numpy_helper.from_array, onnx.TensorProto
+        double, text, integer, boolean = kind.DOUBLE, kind.STRING, kind.INT64, kind.BOOL
         self._kinds = {"double": double, "text": text, "integer": integer, "boolean": boolean}
         self._nodes: list[Any] = []
         self._constants: list[Any] = []

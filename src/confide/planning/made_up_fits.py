@@ -22,12 +22,12 @@ from inspect import isclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import kl_div, ndtr, ndtri, softmax
 
 from confide.array_types import Array
+from confide.blocks import frame_of
 from confide.budget_warnings import of_made_up_rows
 from confide.erm.group_bounds import groups_of
 from confide.errors import ParameterError
@@ -38,6 +38,8 @@ from confide.privacy.gaussian import mu_within
 from confide.privacy.noise import Entropy
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from confide.features.columns import Column
     from confide.features.schema import Schema
 
@@ -299,7 +301,7 @@ def _table(schema: Schema | None, bound: Any, n_features: int, outcome: Outcome,
             cells[schema.choosing] = np.full(size, schema.cohort[1]) if schema.cohort else np.arange(size)
         for one in schema.beside:
             cells[one.column] = np.full(size, getattr(one, "mean", None) or one.high)
-        rows = pd.DataFrame(cells)
+        rows = frame_of(cells)
     signals = (signals - signals.mean(axis=0)) / signals.std(axis=0)
     return _Table(rows, _targets(outcome, signals, error, uniform))
 

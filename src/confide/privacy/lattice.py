@@ -1,7 +1,8 @@
 """Exact noise on a grid: the last step before weights leave.
 
 Weights are rounded to multiples of a power of two. The noise is an integer multiple of that power, and its law is exactly a
-discrete Laplace or Gaussian one. So the guarantee holds for the bits that leave. OpenDP confirms what each release costs.
+discrete Laplace or Gaussian one. So the guarantee holds for the bits that leave. Where OpenDP is installed,
+it is asked what each release costs, and can only refuse.
 
 Proof: proofs/lattice.md.
 """
@@ -20,7 +21,7 @@ import numpy as np
 from confide.array_types import Array, Weights
 from confide.errors import NotCertified, ParameterError
 from confide.privacy.noise import Entropy
-from confide.second_account import confirms
+from confide.second_account import denies
 
 # Exact discrete noise, many integers at once. Proof: proofs/lattice.md, section 5.
 #
@@ -168,7 +169,7 @@ class LatticeNoise:
 
     def integers(self, n: int, entropy: Entropy) -> Any:
         """(n,) independent draws of the noise, in grid steps: for `release`, which must get each of them once."""
-        if entropy.is_secret and not confirms(self):
+        if entropy.is_secret and denies(self):
             raise NotCertified("OpenDP finds the noise less private than claimed, so nothing is released.")
         return _integers(self, n, entropy)
 

@@ -216,8 +216,7 @@ class Contents:
 
     def findings(self, *, whole: bool = False) -> Section:
         """What the model says: as much as fits on a page that is signed, with pictures; or `whole`, as tables."""
-        blocks = main_findings(self.model, self.level, self.adjust, whole=whole)
-        return Section("What the model says", blocks)
+        return Section("What the model says", main_findings(self.model, self.level, self.adjust, whole=whole))
 
     @property
     def gain(self) -> Section:

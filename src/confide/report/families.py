@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from confide.accounting.batches import charges_of
 from confide.accounting.ledger import Ledger
 from confide.accounting.records import DETAILS
-from confide.blocks import Block, Shown, heading, table, text
+from confide.blocks import Block, Shown, frame_of, heading, table, text
 from confide.errors import ParameterError, as_float, is_list, is_mapping, is_number
 from confide.estimators.linear_model import PrivateLinearModel, checksum_of_model
 from confide.estimators.loading import load_linear
@@ -32,7 +33,7 @@ from confide.inference.table import (
 )
 from confide.known_words import listed, suggest_keywords_of
 from confide.report.findings import has_tests
-from confide.report.ledger_facts import entries_as_json, estimator_of, name_of_release
+from confide.report.ledger_facts import estimator_of, name_of_release
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,9 +124,7 @@ class Family(Shown):
 
     def to_frame(self) -> pd.DataFrame:
         """A pandas frame with one row for each test."""
-        import pandas as pd
-
-        return pd.DataFrame([{name: getattr(one, name) for name in _FIELDS} for one in self.hypotheses])
+        return frame_of([{name: getattr(one, name) for name in _FIELDS} for one in self.hypotheses])
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form. What is not known is None."""
@@ -295,7 +294,7 @@ def _members_of(ledger: Any, given: tuple[_Member, ...], purpose: str | None) ->
     by_checksum = {member.sha256: member for member in given if member.sha256}
     by_charge = {member.charge: member for member in given if member.charge}
     kept, left_out = [], []
-    for entry in entries_as_json(opened):
+    for entry in charges_of(opened):
         number, details = int(entry["number"]), {name: entry[name] for name in DETAILS if entry[name] is not None}
         said = name_of_release(entry)
         if purpose is not None and purpose not in entry["purpose"]:

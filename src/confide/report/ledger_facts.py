@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from confide.accounting.batches import charges_of
 from confide.accounting.ledger import Ledger
 from confide.guarantee import Guarantee
 from confide.privacy.budgets import Budget, shown_amounts
@@ -63,7 +64,7 @@ class LedgerFacts:
     @classmethod
     def of(cls, ledger: Ledger, guarantee: Guarantee, sha256: str, name: str = "", estimator: str = "") -> LedgerFacts:
         """The facts of a ledger about a model with this guarantee, whose file has this checksum, made by this estimator."""
-        entries = entries_as_json(ledger)
+        entries = charges_of(ledger)
         charges = _charges_of(entries, guarantee, sha256, estimator)
         charges["disagreement"] = _disagreement(ledger, guarantee) or charges["disagreement"]
         says_charged = guarantee.circumstances is not None and guarantee.circumstances.ledger is not None
@@ -214,13 +215,6 @@ def _disagreement(ledger: Ledger, guarantee: Guarantee) -> str | None:
     if (stated.limit, stated.max_rows_per_person) != (ledger.limit, ledger.max_rows_per_person):
         return "The model was charged to a ledger with another limit, or for persons with another number of rows."
     return None
-
-
-def entries_as_json(ledger: Ledger) -> list[dict[str, Any]]:
-    """The charges of a ledger as JSON values; what a charge does not have is None."""
-    frame = ledger.entries()
-    rows: list[dict[Any, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    return rows
 
 
 def _rows(number: int) -> str:

@@ -121,7 +121,7 @@ def _stated_alone(released: ReleasedModel, written_by: str, *, has_form: bool) -
         earlier = " and ".join(facts.learned_steps) or "none"
         sentence = (
             f"What the file says of the fit and its rows: {rows} rows, {ledger}, {chosen}, {seed}, attempt {facts.attempts} "
-            f"under its charge; steps before it that learned from the rows: {earlier}; labels, weights and place."
+            f"under its charge; steps that learned before: {earlier}; OpenDP asked: {facts.opendp or 'no'}; labels, weights, place."
         )
     numbers = "The released numbers, and that their noise was drawn as planned on the machine of the fit: no file shows it."
     names = "Names of columns and of classes, and the bound on rows: no schema declares them."

@@ -36,9 +36,7 @@ _SECONDS = 120
 def browser() -> str | None:
     """The path of a browser that can print, or None. The variable CONFIDE_BROWSER names one."""
     named = os.environ.get("CONFIDE_BROWSER")
-    if named is not None:
-        return shutil.which(named)
-    return next(filter(None, map(shutil.which, BROWSERS)), None)
+    return shutil.which(named) if named is not None else next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 def write_pdf(page: str, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:

@@ -212,8 +212,7 @@ _KINDS = {kind: set(words.split()) for kind, words in _NAMES["kinds"].items()}
 
 def words_of(name: str) -> list[str]:
     """The words of a name in lower case: BILL_AMT1, billAmt1 and "Bill amt. 1" have the words bill, amt and 1."""
-    parted = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])", " ", name)
-    return re.findall(r"[^\W_]+", parted.lower())
+    return re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])", " ", name).lower())
 
 
 def guessed_answer(name: str, declared: DeclaredType | None = None) -> str:

@@ -21,6 +21,7 @@ from confide.intake.specification import CheckedRows
 from confide.models.prior import Prior
 from confide.privacy.budgets import Neighbours
 from confide.privacy.noise import LARGEST_PROVEN_EPSILON
+from confide.second_account import OPENDP
 from confide.training.charge import Charge, attempts_sentence, void_because
 from confide.training.plan import AnyPlan, sums_beside
 from confide.training.settings import Settings
@@ -59,6 +60,7 @@ def circumstances_of(
         search=search,
         learned_steps=learned_before(() if rows.columns.feature_names_in is None else rows.columns.feature_names_in),
         attempts=charge.attempt,
+        opendp=OPENDP,
     )
 
 
@@ -106,7 +108,7 @@ def guarantee_of(
     for part in plan.parts:
         said.append(part.query.sentence(part))
     if void is None and plan.lattice is not None:
-        said += _of_noise(plan, ledger, unusual)
+        said += _of_noise(plan, circumstances, unusual)
     sentences, rows = (*said, *attempts_sentence(circumstances.attempts)), problem.rows_per_person
     return Guarantee(plan.event.budget, problem.neighbours, plan.mechanism, sentences, void, rows, circumstances)
 
@@ -136,10 +138,12 @@ def _of_persons_and_bounds(problem: Any, schema: Schema | None, *, is_private: b
         yield SENTENCES["known middle"].format(bound=problem.row_bound)
 
 
-def _of_noise(plan: AnyPlan, ledger: NamedLedger | None, unusual: tuple[str, ...]) -> Iterator[str]:
+def _of_noise(plan: AnyPlan, facts: Circumstances, unusual: tuple[str, ...]) -> Iterator[str]:
     """The assumptions of a private release that do not concern its rows."""
+    ledger = facts.ledger
     yield from (SENTENCES["reading"], SENTENCES["checks"], *unusual)
     yield SENTENCES["grid"].format(grid=plan.grid_sentence())
+    yield SENTENCES["second account" if facts.opendp else "one account"].format(version=facts.opendp)
     draws = sum(part.noise is not None for part in (plan, *sums_beside(plan)))
     if draws and not plan.event.budget.is_concentrated and plan.event.budget.amount > LARGEST_PROVEN_EPSILON:
         yield SENTENCES["no proof"].format(largest=LARGEST_PROVEN_EPSILON)

@@ -15,6 +15,7 @@ from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 
+from confide.accounting.batches import charges_of
 from confide.accounting.ledger import Batch, Ledger
 from confide.accounting.records import INTENT
 from confide.array_types import Indices
@@ -33,7 +34,7 @@ from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.events import Event
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.noise import Entropy
-from confide.second_account import confirms
+from confide.second_account import denies
 from confide.threads import one_blas_thread
 from confide.training.settings import Settings
 
@@ -112,7 +113,7 @@ def before_charge(
     learned_steps: tuple[str, ...] = (),
     wasted: str | None = None,
 ) -> None:
-    """Do what must come before a charge: have OpenDP check the noise, and warn of what is unusual, or of a wasted budget.
+    """Do what must come before a charge: ask OpenDP, if it is there, and warn of what is unusual, or of a wasted budget.
 
     All can stop the fit, warnings if they are errors. After the charge they would cost budget for nothing.
 
@@ -128,11 +129,11 @@ def before_charge(
     Raises
     ------
     NotCertified
-        If OpenDP does not confirm the noise.
+        If OpenDP finds the noise less private than claimed.
     """
     for lattice in lattices:
         # The release asks OpenDP again. It gets the same answer, so it cannot fail there after the charge.
-        if lattice is not None and not confirms(lattice):
+        if lattice is not None and denies(lattice):
             raise NotCertified(
                 "OpenDP finds the noise less private than claimed, so the fit stops. Nothing was used or charged. Please "
                 "report this as SECURITY.md says."
@@ -166,8 +167,7 @@ def note_checksum(ledger: Ledger, number: int, text: str) -> str | None:
     """
     checksum = hashlib.sha256(text.encode()).hexdigest()
     try:
-        known = ledger.entries().set_index("number")["sha256"].get(number)
-        if known != checksum:
+        if {charge["number"]: charge["sha256"] for charge in charges_of(ledger)}.get(number) != checksum:
             ledger.note(number, {"sha256": checksum})
     except (LedgerError, OSError) as error:
         return f"The file is written and its charge is in the ledger, but its checksum could not be noted there: {error}"

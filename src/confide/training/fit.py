@@ -1,6 +1,6 @@
 """One fit, from checked parameters and given rows to a released model.
 
-    check the rows -> plan -> guarantee, names, check of the noise by OpenDP -> charge -> release
+    check the rows -> plan -> guarantee, names, check of the noise by OpenDP if it is there -> charge -> release
 
 Everything that could fail comes before the charge, since a charge is not refunded. After the charge, noise is drawn, the
 problem is solved, the minimiser is certified, and the result is kept.
