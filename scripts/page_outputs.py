@@ -39,8 +39,9 @@ _CHANGES = (
     r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z|\+00:00)?)?",
     r"\b(?=[0-9]*[a-f])[0-9a-f]{8,}\b",
     r"[\d.]+ m?s\b",
+    r"\bOpenDP (?:asked: )?[\d.]+\d",
 )
-"""Dates, identities, and seconds."""
+"""Dates, identities, seconds, and the version that was asked."""
 
 
 OF_THE_MACHINE = {"compiled_kernel.md"}

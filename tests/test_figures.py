@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from functools import cache
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from scipy.special import expit
+from scripts.installed_size import SIZES
 
 from confide import datasets
 from confide.data import arrays, file_rows
@@ -101,6 +103,11 @@ def made() -> dict[str, list[str]]:
             f"about {megabytes(arrays._SAMPLE_BYTES)}",
             f"at most {megabytes(file_rows._HELD_FILES)}",
             f"at most {megabytes(file_rows._HELD_BYTES)}",
+        ],
+        "docs/how_to/install.md": [
+            "with the core takes {core} MB, with the command line {cli} MB and with all parts {all} MB".format(
+                **json.loads(SIZES.read_text(encoding="utf-8"))
+            )
         ],
         "docs/how_to/intervals.md": [
             f"the limit is {forecast.LARGEST_RESIDUAL_RATIO}",

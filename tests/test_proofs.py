@@ -146,6 +146,8 @@ NOT_PROVEN = {
     "memory": ("erm.clipped_rows.ClippedRows.n_bytes", "data.arrays._KEPT_BYTES"),
     "what is shown of a ledger; what is admitted does not depend on it": (
         "accounting.attempts.Attempts.charges",
+        "accounting.batches._OF_CHARGE",
+        "accounting.batches.charges_of",
         "accounting.batches.listed_charges",
         "accounting.filters.CURRENCIES",
         "accounting.filters.costs_of",

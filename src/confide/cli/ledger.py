@@ -206,13 +206,8 @@ def _blocks(ledger: Ledger, path: str) -> Iterator[Block]:
 
     yield verbatim(f"{path}: {ledger.neighbours}, {_protected_persons(ledger)}, accounting {ledger.accounting}")
     yield from ledger.blocks()
-<<<<<<< HEAD
-    told = {row["number"]: {name: row[name] for name in DETAILS if row[name] is not None} for row in entries_as_json(ledger)}
+    told = {row["number"]: {name: row[name] for name in DETAILS if row[name] is not None} for row in charges_of(ledger)}
     if any(told.values()):
-=======
-    told = [(row["number"], {name: row[name] for name in DETAILS if row[name] is not None}) for row in charges_of(ledger)]
-    if any(said for _, said in told):
->>>>>>> 3fca1e2c (pip install . takes 303 MB in place of 869: pandas, PyArrow, OpenDP, dp-accounting and the command line are parts, and each message names the command)
         yield heading("What was bought, as whoever charged it says")
     for number, said in ((number, said) for number, said in told.items() if said):
         release, user = said.get("release", "no release named"), said.get("user", "nobody named")

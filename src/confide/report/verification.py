@@ -118,10 +118,10 @@ def _stated_alone(released: ReleasedModel, written_by: str, *, has_form: bool) -
         chosen = "one fit" if search is None else f"a search among {search.candidates} candidates ({search.method})"
         ledger = "no ledger" if facts.ledger is None else f"the ledger {facts.ledger.identity}"
         seed = "noise from a fixed seed" if facts.seeded else "noise that no seed fixed"
-        earlier = " and ".join(facts.learned_steps) or "none"
+        earlier = f"{' and '.join(facts.learned_steps) or 'none'}; OpenDP asked: {facts.opendp or 'no'}"
         sentence = (
             f"What the file says of the fit and its rows: {rows} rows, {ledger}, {chosen}, {seed}, attempt {facts.attempts} "
-            f"under its charge; steps that learned before: {earlier}; OpenDP asked: {facts.opendp or 'no'}; labels, weights, place."
+            f"under its charge; steps before it that learned from the rows: {earlier}; labels, weights and place."
         )
     numbers = "The released numbers, and that their noise was drawn as planned on the machine of the fit: no file shows it."
     names = "Names of columns and of classes, and the bound on rows: no schema declares them."
