@@ -153,7 +153,8 @@ def test_hints_of_installation_name_extras_that_there_are():
     extras = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     sources = [*(root / "src").rglob("*.py"), *(root / "docs").rglob("*.md"), root / "README.md", *(root / "r").rglob("*.R")]
     texts = [path.read_text(encoding="utf-8") for path in sources]
-    named = {extra for text in texts for extra in re.findall(r"pip install '\.\[(\w+)\]'|(?:lacking|imported)\(.*\"(\w+)\"\)", text)}
+    hint = re.compile(r"pip install '\.\[(\w+)\]'|(?:lacking|imported)\(.*\"(\w+)\"\)")
+    named = {extra for text in texts for extra in hint.findall(text)}
     assert {"plot", "postgres"} <= {part for pair in named for part in pair if part} <= set(extras)
     assert not [line for text in texts for line in text.splitlines() if re.search(r"pip install '?confide\b", line)]
     assert "run pip install '.[plot]'" in str(lacking("plot", "Matplotlib", "plot"))

@@ -328,7 +328,13 @@ def columns_named(frame: Any, *names: str) -> tuple[Any, ...]:
         if len(places) == frame.num_columns and all(name in places for name in names):
             return tuple(frame.column(places[name]) for name in names)
     frame = _arrow_as_table(frame)
-    if _is_by_position(frame, names):
+    is_array = isinstance(frame, np.ndarray) and frame.ndim == 2 and frame.dtype.kind in "fiub"
+    if is_array and tuple(names) == names_by_position(n := len(names)):
+        # The schema describes the columns of an array by their positions: x0, x1, ...
+        if frame.shape[1] != len(names):
+            raise InputError(
+                f"X has {frame.shape[1]} columns, and the schema describes {len(names)}: x0 to x{len(names) - 1}."
+            )
         return tuple(frame.T)
     try:
         table = nw.from_native(frame, pass_through=True)
@@ -363,17 +369,6 @@ def _arrow_as_table(frame: Any) -> Any:
     with suppress(Exception):  # any message may quote cells
         return pa.Table.from_batches([pa.record_batch(frame)]) if is_batch else pa.table(frame)
     raise InputError("an Arrow stream cannot be read: it is damaged, or was read before.")
-
-
-def _is_by_position(frame: Any, names: Sequence[str]) -> bool:
-    """Whether it is an array of numbers whose columns the schema describes by their positions: x0, x1, ..."""
-    if not isinstance(frame, np.ndarray) or frame.ndim != 2 or frame.dtype.kind not in "fiub":
-        return False
-    if tuple(names) != names_by_position(len(names)):
-        return False
-    if frame.shape[1] != len(names):
-        raise InputError(f"X has {frame.shape[1]} columns, and the schema describes {len(names)}: x0 to x{len(names) - 1}.")
-    return True
 
 
 def _numbers(column: NumberColumn, cells: Any, refuse: bool) -> tuple[CellNumbers, bool]:

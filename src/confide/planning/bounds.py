@@ -486,8 +486,7 @@ def _least(excess_chance: Callable[[float], float], low: float, high: float) -> 
         return low
     if excess_chance(high) >= 0.0:
         return high
-    root = optimize.brentq(excess_chance, low, high, xtol=1e-12 * high, rtol=5e-5)
-    return float(root) * (1.0 + 1e-4)
+    return float(optimize.brentq(excess_chance, low, high, xtol=1e-12 * high, rtol=5e-5)) * (1.0 + 1e-4)
 
 
 Point = TypeVar("Point")
