@@ -331,10 +331,8 @@ def columns_named(frame: Any, *names: str) -> tuple[Any, ...]:
     is_array = isinstance(frame, np.ndarray) and frame.ndim == 2 and frame.dtype.kind in "fiub"
     if is_array and tuple(names) == names_by_position(n := len(names)):
         # The schema describes the columns of an array by their positions: x0, x1, ...
-        if frame.shape[1] != len(names):
-            raise InputError(
-                f"X has {frame.shape[1]} columns, and the schema describes {len(names)}: x0 to x{len(names) - 1}."
-            )
+        if frame.shape[1] != n:
+            raise InputError(f"X has {frame.shape[1]} columns, and the schema describes {n}: x0 to x{n - 1}.")
         return tuple(frame.T)
     try:
         table = nw.from_native(frame, pass_through=True)
