@@ -192,7 +192,7 @@ def _layout(schema: Any, columns: Any, cross_tables: Any) -> _Layout:
         raise ParameterError("columns must list names of columns of the schema, or its target.")
     if unknown := [name for name in names if name not in known]:
         raise ParameterError(
-            f"columns must list columns of the schema, or its target, and {listed_unknown(unknown[:1], known)} is none."
+            f"columns must list names of columns of the schema, or its target; {listed_unknown(unknown[:1], known)} is none."
         )
     if not names or len(set(names)) < len(names):
         raise ParameterError("columns must name at least one column, and each once.")
