@@ -30,6 +30,9 @@ curves = confide.AdditiveClassifier(1.0, bounds=[(0, 1), (0, 1)], knots=3)
 calibrated = confide.CalibratedClassifier(model, found)
 search = confide.PrivateSearchCV(model, {"alpha": [0.1, 1.0]}, budget=1.0)
 confide.audit.leaks(model, X, y)
+from_files = confide.LinearSVC(1.0, schema="people.toml", ledger="study.db", neighbours="add-or-remove-one")
+columns = from_files.schema.columns if from_files.schema else ()
+charges: int = len(ledger.entries())
 confide.LogisticRegression(budgett=1.0)  # wrong: call-arg
 confide.AdditiveClassifier(1.0, knotts=3)  # wrong: call-arg
 confide.nonexistent  # wrong: attr-defined
@@ -38,6 +41,11 @@ confide.Ledger(limits=1.0)  # wrong: call-arg
 model.guarantee_.statment()  # wrong: attr-defined
 confide.evaluate(model, X, y, budgett=1.0)  # wrong: call-arg
 confide.load()  # wrong: call-arg
+confide.KernelSVC(1.0, kernel="gauss")  # wrong: arg-type
+confide.AdditiveRegressor(1.0, loss="hubert")  # wrong: arg-type
+confide.LogisticRegression(1.0, neighbours="replace")  # wrong: arg-type
+confide.Ridge(1.0, schema=3)  # wrong: arg-type
+confide.PrivateSearchCV(model, {}, budget=1.0, method="best")  # wrong: arg-type
 """
 
 

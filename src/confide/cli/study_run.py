@@ -290,11 +290,12 @@ class StudyRun:
         """The rates on the rows kept aside, if they are to be released now."""
         from confide.estimators.evaluation import evaluate
         from confide.intake.rows import open_rows
+        from confide.privacy.budgets import Neighbours
 
-        study, step = self.study, self.evaluation
-        if step is None or study.evaluation is None or step.standing is Standing.DONE:
+        study, step, asked = self.study, self.evaluation, self.study.evaluation
+        if step is None or asked is None or step.standing is Standing.DONE:
             return None
-        rows, finish = open_rows(str(study.located(study.evaluation.file)), model.schema), step.standing is Standing.FINISH
+        rows, finish = open_rows(str(study.located(asked.file)), model.schema), step.standing is Standing.FINISH
         charges = Charges(study.ledger_place_of_evaluation, purpose=_purpose(study, step), finish=finish)
         refuse_charged_meanwhile(study, step, charges.purposes())
         if charges.ledger is not None and self.prepared is not None:
@@ -303,8 +304,8 @@ class StudyRun:
         self._note(replace(self.state, evaluation=step.begun))
         with charges.reported_on_failure("evaluation"):
             result = evaluate(
-                model, rows, budget=_budget(study.evaluation), ledger=charges.ledger, neighbours=study.budget.neighbours,
-                max_rows_per_person=study.budget.max_rows_per_person, allow_hidden=bool(study.evaluation.allow_hidden),
+                model, rows, budget=_budget(asked), ledger=charges.ledger, allow_hidden=bool(asked.allow_hidden),
+                neighbours=Neighbours(study.budget.neighbours), max_rows_per_person=study.budget.max_rows_per_person,
             )  # fmt: skip
             with charges.rescued_on_failure(json_text(result.to_dict()), study.state_path, "evaluation"):
                 self._note(self.state.with_result("evaluation", result=result.to_dict()))

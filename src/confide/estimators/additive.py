@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -434,7 +434,7 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, PenaltyParameter, 
     True
     """
 
-    loss: str = "auto"
+    loss: Literal["auto", "logistic", "logistic_hinge"] = "auto"
     intercept_scaling: float = 1.0
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
@@ -513,8 +513,8 @@ class AdditiveRegressor(CountParameters, AdditiveColumns, IntervalsParameter, Pe
     True
     """
 
-    loss: str = "huber"
-    threshold: str | float | None = "auto"
+    loss: Literal["huber", "squared", "poisson"] = "huber"
+    threshold: Literal["auto"] | float | None = "auto"
     intercept_scaling: float | str = "auto"
 
     def _train(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> Self:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +70,7 @@ def describe(
     quantiles: Sequence[float] = (0.25, 0.5, 0.75),
     level: float = 0.95,
     ledger: Ledger | Batch | None = None,
-    neighbours: str | Neighbours = "replace-one",
+    neighbours: Literal["replace-one", "add-or-remove-one"] | Neighbours = "replace-one",
     max_rows_per_person: int = 1,
     random_state: int | None = None,
 ) -> Description:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, OneMargin, SmoothHinge
 from confide.erm.target_losses import TiltedLoss
@@ -186,7 +186,7 @@ class ERMRegressor(StraightLineParameters, PenaltyParameter, LossRegressor):
     """
 
     loss: object = "huber"
-    threshold: str | float | None = "auto"
+    threshold: Literal["auto"] | float | None = "auto"
     quantile: float = 0.5
     intercept_scaling: float | str = "auto"
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -337,7 +337,7 @@ def evaluate(
     other: PrivateLinearModel | None = None,
     clip: float | None = None,
     level: float = 0.95,
-    neighbours: str | Neighbours = "replace-one",
+    neighbours: Literal["replace-one", "add-or-remove-one"] | Neighbours = "replace-one",
     max_rows_per_person: int = 1,
     allow_hidden: bool = False,
     random_state: int | None = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -80,7 +80,7 @@ class LogisticRegression(InterestParameter, IntervalsParameter, StraightLinePara
     True
     """
 
-    multiclass: str = "softmax"
+    multiclass: Literal["softmax", "one-vs-rest"] = "softmax"
     intercept_scaling: float = 1.0
 
     def predict_proba(self, X: Any) -> Array:

@@ -11,8 +11,9 @@ import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, wraps
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, TypeVar, cast, dataclass_transform
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +32,13 @@ from confide.parameters import PARAMETERS
 from confide.privacy.budgets import Budget, Neighbours
 
 if TYPE_CHECKING:
+    Given = TypeVar("Given")
+
+    class Opened(Generic[Given]):
+        """A parameter that may be given as a path, and is what stands there once it is set."""
+
+        def __get__(self, model: object, kind: object) -> Given | None: ...
+        def __set__(self, model: object, value: Given | str | PathLike[str] | None) -> None: ...
 
     class BaseEstimator:
         """What estimators have of scikit-learn, which ships no types. Beside an untyped base any keyword would pass."""
@@ -95,16 +103,14 @@ def advice_on(name: str, kind: str, parameters: Collection[str]) -> str:
         return f"{name}= is not a parameter of {kind}: {words}."
     if name in advice()["none"]:
         return f"{name}= is not a parameter of {kind}: {advice()['none'][name]}."
-    close = closest(name, parameters)
-    meant = f"did you mean {close}=?" if close else f"it has {', '.join(sorted(parameters))}."
+    meant = f"did you mean {close}=?" if (close := closest(name, parameters)) else f"it has {', '.join(sorted(parameters))}."
     return f"{name}= is not a parameter of {kind}: {meant}"
 
 
 def _opened(given: dict[str, Any]) -> dict[str, Any]:
     """Parameters in which a path of a schema or of a ledger stands for what is there. A fit refuses a path of nothing."""
     for name, read in (("schema", schema_at), ("ledger", checked_ledger)):
-        value = given.get(name)
-        if is_path(value) and ("://" in str(value) or Path(value).exists()):
+        if is_path(value := given.get(name)) and ("://" in str(value) or Path(value).exists()):
             given[name] = read(value)
     return given
 
@@ -123,9 +129,8 @@ def with_advice(stores: Stores) -> Stores:
 
     @wraps(stores)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807  # it takes the place of one
-        for name in kwargs:
-            if name not in known:
-                raise TypeError(advice_on(name, type(self).__name__, known))
+        for name in [name for name in kwargs if name not in known]:
+            raise TypeError(advice_on(name, type(self).__name__, known))
         stores(self, *args, **_opened(kwargs))
 
     __init__.suggests = True  # type: ignore[attr-defined]  # see known_words.with_suggestions
@@ -175,10 +180,9 @@ class AdviceOnParameters:
             If the estimator has no such parameter. Nothing was set.
         """
         known = inspect.signature(type(self)).parameters
-        for name in params:
-            if "__" not in name and name not in known:
-                # The first words are scikit-learn's.
-                raise ParameterError(f"Invalid parameter {name!r}. {advice_on(name, type(self).__name__, known)}")
+        for name in [name for name in params if "__" not in name and name not in known]:
+            # The first words are scikit-learn's.
+            raise ParameterError(f"Invalid parameter {name!r}. {advice_on(name, type(self).__name__, known)}")
         return super().set_params(**_opened(params))  # type: ignore[misc]  # defined by scikit-learn's BaseEstimator
 
 
@@ -187,17 +191,17 @@ class ModelParameters(AdviceOnParameters):
     """Parameters of every linear model."""
 
     budget: float | Budget = field(default=1.0, kw_only=False)
-    alpha: float | str = "auto"
-    schema: Schema | None = None
+    alpha: float | Literal["auto"] = "auto"
+    schema: Opened[Schema] = cast(Any, None)
     fit_intercept: bool = True
     intercept_scaling: float | str = 1.0
     mechanism: str = "auto"
-    centre: str | bool = "auto"
-    neighbours: str | Neighbours = "replace-one"
+    centre: Literal["auto"] | bool = "auto"
+    neighbours: Literal["replace-one", "add-or-remove-one"] | Neighbours = "replace-one"
     n_rows_bounds: tuple[int, int] | None = None
     max_rows_per_person: int = 1
     prior: object = None
-    ledger: Ledger | Batch | None = None
+    ledger: Opened[Ledger | Batch] = cast(Any, None)
     n_jobs: int | None = None
     random_state: int | None = None
 
@@ -232,7 +236,7 @@ class ClassParameters:
     """Parameters of every classifier."""
 
     classes: ArrayLike | None = None
-    class_weight: Mapping[Label, float] | str | None = None
+    class_weight: Mapping[Label, float] | None = None
 
 
 @estimator
@@ -256,7 +260,7 @@ class TargetParameter:
 class CountParameters:
     """Whether predicted counts are made right in the mean, and the bounds on exposures, for models of counts."""
 
-    match_mean: str | bool = "auto"
+    match_mean: Literal["auto"] | bool = "auto"
     exposure_range: tuple[float, float] | None = None
 
 
@@ -266,7 +270,7 @@ class AdditiveParameters:
 
     knots: str | int | Mapping[str, object] = "auto"
     interactions: str | Sequence[Sequence[str]] = "auto"
-    atoms: str | bool = "auto"
+    atoms: Literal["auto"] | bool = "auto"
     monotone: Mapping[str, str] | None = None
     bounds: Sequence[object] | Mapping[str, object] | None = None
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.blocks import NAMES_RELEASE, Block, Shown, heading, table, text, void_first
@@ -198,7 +198,7 @@ def private_bounds(
     quantiles: Iterable[float] = (0.01, 0.99),
     schema: Schema | None = None,
     ledger: Ledger | Batch | None = None,
-    neighbours: str | Neighbours = "replace-one",
+    neighbours: Literal["replace-one", "add-or-remove-one"] | Neighbours = "replace-one",
     max_rows_per_person: int = 1,
     random_state: int | None = None,
 ) -> PrivateBounds:

@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -437,8 +437,8 @@ class HuberRegressor(IntervalsParameter, StraightLineParameters, PenaltyParamete
     True
     """
 
-    threshold: str | float | None = "auto"
-    loss: str = "huber"
+    threshold: Literal["auto"] | float | None = "auto"
+    loss: Literal["huber", "clipped_squared"] = "huber"
 
     def _loss(self, target: Numbers) -> ScoreLoss:
         name = checked_choice("loss", self.loss, ("huber", "clipped_squared"))
@@ -491,7 +491,7 @@ class PoissonRegressor(CountParameters, IntervalsParameter, StraightLineParamete
     True
     """
 
-    threshold: str | float = "auto"
+    threshold: Literal["auto"] | float = "auto"
     intercept_scaling: float | str = "auto"
 
     @property

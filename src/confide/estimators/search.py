@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial, wraps
 from textwrap import shorten
-from typing import Any, NoReturn, Self, TypeAlias
+from typing import Any, Literal, NoReturn, Self, TypeAlias
 
 import joblib
 import numpy as np
@@ -280,7 +280,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
     estimator: PrivateLinearModel | Pipeline = field(kw_only=False)
     param_grid: Mapping[str, Sequence[object]] | Sequence[Mapping[str, Sequence[object]]] = field(kw_only=False)
     budget: float | Budget = 1.0
-    method: str = "auto"
+    method: Literal["auto", "permute-and-flip", "exponential", "repeated"] = "auto"
     held_out: float | None = None
     score_share: float = 0.0
     clip: float | None = None

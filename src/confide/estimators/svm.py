@@ -7,7 +7,7 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from confide.erm.losses import Hinge, LogisticHinge
 from confide.erm.row_bounds import BallBound, RowBound
@@ -120,7 +120,7 @@ class LinearSVC(IntervalsParameter, StraightLineParameters, PenaltyParameter, Li
     True
     """
 
-    loss: str = "auto"
+    loss: Literal["auto", "huber_hinge", "smooth_hinge", "logistic_hinge", "hinge"] = "auto"
     smoothing: float = 0.5
     intercept_scaling: float = 1.0
 
@@ -203,13 +203,13 @@ class KernelSVC(IntervalsParameter, LinearClassifier):
     True
     """
 
-    kernel: str = "rbf"
+    kernel: Literal["rbf", "laplacian", "cauchy"] = "rbf"
     length_scale: float | str = "auto"
     n_features: int | str = "auto"
     feature_norm: float | str | None = "auto"
     orthogonal: bool | str = "auto"
     map_seed: int = 0
-    loss: str = "auto"
+    loss: Literal["auto", "huber_hinge", "smooth_hinge", "logistic_hinge", "hinge"] = "auto"
     smoothing: float = 0.5
     intercept_scaling: float = 0.5
 

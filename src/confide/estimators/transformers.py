@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -189,7 +189,7 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
     """
 
     n_features: int = field(default=256, kw_only=False)
-    kernel: str = "rbf"
+    kernel: Literal["rbf", "laplacian", "cauchy"] = "rbf"
     length_scale: float = 1.0
     orthogonal: bool = False
     random_state: int = 0
