@@ -130,14 +130,11 @@ def test_bad_rows_are_refused_before_the_charge(spark, tmp_path):
 def killing_its_worker(path, moments):
     """Rows of a partition whose process is killed (SIGKILL) amid them when they are read for these times."""
 
-    class Batches:
-        def __init__(self, batches):
-            self.batches = batches
-
-        def tables(self, names, n_rows):
+    def tables_of(batches):
+        def tables(names, n_rows):
             from pyspark import TaskContext
 
-            for number, batch in enumerate(self.batches):
+            for number, batch in enumerate(batches):
                 yield batch.select(list(names))
                 if TaskContext.get().partitionId() == 1 and number == 0:
                     n_before = path.stat().st_size if path.exists() else 0
@@ -145,7 +142,9 @@ def killing_its_worker(path, moments):
                     if n_before in moments:
                         os.kill(os.getpid(), signal.SIGKILL)
 
-    return Batches
+        return tables
+
+    return tables_of
 
 
 @pytest.fixture
@@ -160,11 +159,11 @@ def parts(spark, tmp_path):
 def test_workers_that_are_killed_amid_passes_change_no_bit_of_a_fit(parts, tmp_path, monkeypatch):
     """In the check and in two passes of the fit, amid a partition: the task is repeated, and each row counts once."""
     never, killed = tmp_path / "never", tmp_path / "killed"
-    monkeypatch.setattr("confide.data.spark._Batches", killing_its_worker(never, ()))
+    monkeypatch.setattr("confide.data.spark._tables", killing_its_worker(never, ()))
     undisturbed = confide.LogisticRegression(2.0, random_state=3).fit(open_rows(parts, SCHEMA))
     ledger = confide.Ledger(limit=5.0)
     model = confide.LogisticRegression(2.0, random_state=3, ledger=ledger)
-    monkeypatch.setattr("confide.data.spark._Batches", killing_its_worker(killed, (0, 2, 4)))
+    monkeypatch.setattr("confide.data.spark._tables", killing_its_worker(killed, (0, 2, 4)))
     model.fit(open_rows(parts, SCHEMA))
     assert killed.stat().st_size == never.stat().st_size + 3
     assert np.array_equal(model.coef_, undisturbed.coef_)
@@ -177,7 +176,7 @@ def test_a_partition_that_kills_every_worker_stops_the_fit_in_words(parts, tmp_p
     ledger = confide.Ledger(tmp_path / "ledger.db", limit=5.0)
     model = confide.LogisticRegression(1.0, ledger=ledger)
     with monkeypatch.context() as patched:
-        patched.setattr("confide.data.spark._Batches", killing_its_worker(tmp_path / "killed", range(1, 100)))
+        patched.setattr("confide.data.spark._tables", killing_its_worker(tmp_path / "killed", range(1, 100)))
         with pytest.raises(confide.FileError, match=r"cluster failed with .*what was charged stays charged"):
             model.fit(open_rows(parts, SCHEMA))
     assert not hasattr(model, "coef_")

@@ -7,7 +7,7 @@ variable PYSPARK_PYTHON names that interpreter.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -36,7 +36,6 @@ from confide.features.schema import Schema
 from confide.features.table import RowsPerPerson
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 _MOST_OUTCOMES_TO_DRIVER = 64
@@ -101,15 +100,9 @@ def rows_of_frame(frame: Any, schema: Schema, target: str | None) -> SparkRows:
     return SparkRows(schema, frame.select(*quoted), target)
 
 
-@dataclass(frozen=True, slots=True)
-class _Batches:
-    """The rows of one partition. Spark hands over an iterator, so they can be read once only."""
-
-    batches: Iterable[pa.RecordBatch]
-
-    def tables(self, names: Sequence[str], n_rows: int) -> Iterator[Any]:
-        for batch in self.batches:
-            yield batch.select(list(names))
+def _tables(batches: Iterator[Any]) -> Callable[[Sequence[str], int], Iterator[Any]]:
+    """The rows of one partition by their columns. Spark hands over an iterator, so they can be read once only."""
+    return lambda names, _: (batch.select(list(names)) for batch in batches)
 
 
 def _outcome(frame: Any, reading: Reading, task: Task) -> Outcome:
@@ -124,7 +117,7 @@ def _outcome(frame: Any, reading: Reading, task: Task) -> Outcome:
 
         context: Any = TaskContext.get()
         number = int(context.partitionId())
-        outcome = task.run(number, lambda refuse: reading.pieces(_Batches(batches).tables, refuse=refuse))
+        outcome = task.run(number, lambda refuse: reading.pieces(_tables(batches), refuse=refuse))
         yield pa.RecordBatch.from_pydict({"number": pa.array([number], pa.int64()), "outcome": [_packed(outcome)]})
 
     def on_group(key: tuple[Any, ...], table: Any) -> Any:
