@@ -60,7 +60,7 @@ BENCH := $(STAMP)all$(more)
 TEST := $(STAMP)all,test$(more)
 CHECK := $(STAMP)all,test,check$(more)
 # The notebook of the tutorial draws, and is run when the site is built.
-DOCS := $(STAMP)plot,docs$(more)
+DOCS := $(STAMP)cli,plot,docs$(more)
 RELEASE := $(STAMP)release$(more)
 
 .PHONY: help demo test check lint types layers project house bench bench-peers data experiments audit audit-long faults fuzz mutants sanitize lock oldest release wheels docs clean
