@@ -18,6 +18,7 @@ from confide.data.arrays import ArrayBlocks, EncodedBlocks, MemorySource
 from confide.data.streams import KeptSample, LabelledCodes, Reading, StreamedSource
 from confide.erm.coded_rows import dense
 from confide.erm.group_bounds import GroupBound
+from confide.erm.linear_sums import SumsOfTwoParts
 from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
@@ -77,7 +78,7 @@ def by_both(monkeypatch, source, row_sum, weights):
         return found, source.sum_over_rows(row_sum, weights).gradient[0]
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.constants.name)
+@pytest.mark.parametrize("loss", [*LOSSES, SumsOfTwoParts(), SumsOfTwoParts(4.0)], ids=str)
 def test_sums_are_those_of_numpy(monkeypatch, loss):
     """Over columns of every kind, cells that no check lets pass, and weights of rows below 0, too large and not a number."""
     frame = {name: values * 40 for name, values in ROWS.items()}
@@ -96,6 +97,18 @@ def test_sums_are_those_of_numpy(monkeypatch, loss):
         for each in (source, whole):
             found, expected = by_both(monkeypatch, each, row_sum, weights)
             np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-11)
+
+
+def test_groups_of_short_blocks_are_short(monkeypatch):
+    """Rows without their features are in blocks as long as those with them, so chains of additions are no longer."""
+    source, bound = encoded(HATS, many(HATS, 5000))
+    short, row_sum = (
+        replace(source, blocks=replace(source.blocks, rows_in_block=64)),
+        RowSum(SumsOfTwoParts(), bound, 0.5, 1),
+    )
+    assert [rows.n_rows for rows in in_groups(short, row_sum)] == [2048, 2048, 904]
+    found, expected = by_both(monkeypatch, short, row_sum, np.zeros((1, row_sum.n_weights(source.n_features))))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_adult_has_the_same_sums(monkeypatch):

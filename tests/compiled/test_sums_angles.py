@@ -63,7 +63,7 @@ def test_an_angle_alone_decides_its_numbers(compiled, n_angles, dtype):
     for row, column in ((0, 0), (5, n_angles - 1), (2, n_angles // 2)):
         alone = turned(compiled, angles[row : row + 1, column : column + 1].copy(), dtype)
         np.testing.assert_array_equal(alone[0], made[row, [column, n_angles + column]])
-    np.testing.assert_array_equal(made, turned(compiled, angles).astype(dtype))
+    np.testing.assert_allclose(made, turned(compiled, angles), rtol=0.0, atol=1e-7 if dtype is np.float32 else 0.0)
 
 
 @pytest.mark.parametrize("shape", [(0, 3, 8), (1, 1, 1), (3, 5, 16), (7, 20, 37), (40, 66, 900)])
@@ -140,7 +140,7 @@ def test_arrays_that_do_not_fit_are_refused(compiled):
 
 
 def test_features_are_those_of_numpy(compiled, monkeypatch):
-    """In double precision to a few units in the last place; in single precision nearly all are the same."""
+    """In double precision to a few units in the last place, and in single precision too."""
     rows = np.random.default_rng(4).uniform(-1.0, 1.0, (300, 7))
     features = FourierMap(7, 130, length_scale=0.3, seed=2, orthogonal=True)
     appended = CurvesAndFeatures(features, 3.5, 2.0)
@@ -148,8 +148,8 @@ def test_features_are_those_of_numpy(compiled, monkeypatch):
     monkeypatch.setenv("CONFIDE_COMPILED", "0")
     by_numpy = features.transform(rows), appended.transform(rows)
     np.testing.assert_allclose(by_kernel[0], by_numpy[0], rtol=0.0, atol=4e-16)
-    np.testing.assert_allclose(by_kernel[1], by_numpy[1], rtol=2.0**-23)
-    assert (by_kernel[1] == by_numpy[1]).mean() > 0.999
+    np.testing.assert_array_equal(by_kernel[1][:, :7], by_numpy[1][:, :7])
+    np.testing.assert_allclose(by_kernel[1][:, 7:], by_numpy[1][:, 7:], rtol=0.0, atol=1e-7 * 3.5 / np.sqrt(65.0))
 
 
 class _Wrong:

@@ -340,3 +340,26 @@ def test_rows_that_a_map_makes_are_made_once_in_single_precision(monkeypatch, bo
     assert 0.3 * np.linalg.norm(error) < stage.floor < 0.01
     monkeypatch.setattr(cheap_gradients, "_MADE_BYTES", 4 * 5000 * 83 - 1)
     assert not any(is_approximate(stage.objective) for stage in cheaper_stages(lent, sample, np.zeros((1, 84)), near))
+
+
+@pytest.mark.parametrize("centre", [(), (0.1,) * 83], ids=["ball", "centre"])
+@pytest.mark.parametrize("keeps", [False, True])
+@pytest.mark.parametrize("row_weights", [None, np.linspace(-0.5, 2.5, 5000)], ids=["", "weighted"])
+def test_folded_rows_have_about_the_hessian_of_all_rows(centre, keeps, row_weights):
+    """Exactly that if each is one row; if each is ten, much closer to it than a sample of as many rows."""
+    bound = Centred(BallBound(1.5), centre, 1.2) if centre else BallBound(1.2)
+    known = mapped(bound)
+    source = replace(known.source, blocks=replace(known.source.blocks, keeps=keeps), row_weights=row_weights)
+    objective = known.replaced(source=source)
+    weights = np.random.default_rng(1).normal(size=(1, 84))
+    exact = objective.evaluate(weights, 2).hessian[0] - 20.0 * np.eye(84)
+    made = cheap_gradients.made_once(objective)
+
+    def error_of(most):
+        folded = cheap_gradients.folded_rows(made, weights, most)
+        assert folded.shape[1] == 84
+        assert 0.98 * most < len(folded) <= most
+        return np.linalg.norm(folded.T @ folded - exact) / np.linalg.norm(exact)
+
+    assert error_of(5000) < 1e-5
+    assert error_of(500) < 0.1

@@ -15,7 +15,7 @@ import numpy as np
 from confide.array_types import Array, Targets, Weights
 from confide.compiled.loading import Kernel, is_plain
 from confide.compiled.stored_rows import SumOfSlopes, labels_and_counts
-from confide.erm.linear_sums import SumOfRows
+from confide.erm.linear_sums import SumOfRows, SumsOfTwoParts
 from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, Loss, SmoothHinge
 from confide.erm.row_sums import Totals, mirrored
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
@@ -32,6 +32,7 @@ _CODES: dict[type, Callable[[Any], LossCode]] = {
     SquaredLoss: lambda loss: (3, loss.threshold, *loss.targets),
     PoissonLoss: lambda loss: (4, loss.threshold, *loss.targets),
     SumOfRows: lambda _: (5, 0.0, 0.0, 0.0),
+    SumsOfTwoParts: lambda _: (5, 0.0, 0.0, 0.0),
 }
 
 
@@ -83,7 +84,7 @@ class CompiledSum:
                 *labels_and_counts(labels, row_weights, self.exposure),
                 self.largest_weight,
                 np.ascontiguousarray(weight[:n_features]),
-                self.intercept * float(weight[n_features]) if self.intercept > 0.0 else 0.0,
+                self.intercept * float(weight[n_features:].sum()),
                 self.loss,
                 self.radius,
                 is_plain(),
@@ -104,8 +105,7 @@ class CompiledSum:
                 products[n_features:] *= self.intercept
                 hessian += products
             gradient[:n_features] += sums[:n_features]
-            if self.intercept > 0.0:
-                gradient[n_features] += self.intercept * sums[n_features]
+            gradient[n_features:] += self.intercept * sums[n_features]
 
     def completed(self, totals: Totals) -> Totals:
         """The totals with both triangles of every Hessian."""

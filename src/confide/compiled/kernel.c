@@ -132,9 +132,13 @@ typedef double loose __attribute__((vector_size(32), aligned(8), may_alias));
 typedef int64_t ints __attribute__((vector_size(32)));
 typedef float floats __attribute__((vector_size(16)));
 typedef float eight __attribute__((vector_size(32)));
+typedef double eight_doubles __attribute__((vector_size(64)));
+typedef int64_t eight_longs __attribute__((vector_size(64)));
+typedef int32_t eight_ints __attribute__((vector_size(32)));
 typedef float loose_eight __attribute__((vector_size(32), aligned(4), may_alias));
 typedef double pair __attribute__((vector_size(16)));
 #define SPLAT(x) ((vec){(x), (x), (x), (x)})
+#define EIGHT(x) ((eight){(x), (x), (x), (x), (x), (x), (x), (x)})
 #define LOAD(at) ((vec) * (const loose *)(at))
 #define STORE(at, x) (*(loose *)(at) = (x))
 #define SELECT(where, x, y) ((vec)(((ints)(where) & (ints)(x)) | (~(ints)(where) & (ints)(y))))
@@ -726,7 +730,7 @@ static PyObject *angles(PyObject *Py_UNUSED(module), PyObject *arguments)
         PyErr_SetString(PyExc_ValueError, "the kernel was given matrices that do not fit each other.");
         sound = 0;
     }
-    if (sound && !(places = malloc((size_t)views[0].shape[1] * sizeof(ptrdiff_t) + 1))) {
+    if (sound && !(places = malloc((size_t)views[0].shape[0] * (views[0].shape[1] + 1) * sizeof(ptrdiff_t) + 1))) {
         PyErr_NoMemory();
         sound = 0;
     }

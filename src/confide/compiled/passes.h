@@ -175,30 +175,37 @@ static TARGET const double *NAME(shorten)(double radius, double farthest, int n,
 
 /* ---- Random features ---- */
 
-/* Products of n rows with d inputs of m numbers each. Of a row the entries that are not 0 are multiplied; `places` has room for d. */
+/* Products of n rows with d inputs of m numbers each. Of a row the entries that are not 0 are multiplied: `places` has room for how
+   many these are, and where, of each row. */
 static TARGET void NAME(angles)(ptrdiff_t n, ptrdiff_t d, ptrdiff_t m, const double *rows, const double *inputs, ptrdiff_t *places, double *out)
 {
+    ptrdiff_t k = 0;
     for (ptrdiff_t r = 0; r < n; r++) {
-        const double *row = rows + r * d;
-        double *to = out + r * m;
-        ptrdiff_t some = 0, k = 0;
+        ptrdiff_t *own = places + r * (d + 1);
+        own[0] = 0;
         for (ptrdiff_t j = 0; j < d; j++)
-            if (row[j] != 0.0)
-                places[some++] = j;
-        for (; k + 16 <= m; k += 16) {
-            vec sums[4] = {SPLAT(0.0), SPLAT(0.0), SPLAT(0.0), SPLAT(0.0)};
-            for (ptrdiff_t i = 0; i < some; i++)
-                for (int v = 0; v < 4; v++)
-                    sums[v] += SPLAT(row[places[i]]) * LOAD(inputs + places[i] * m + k + 4 * v);
-            for (int v = 0; v < 4; v++)
-                STORE(to + k + 4 * v, sums[v]);
-        }
-        for (; k < m; k++) {
-            to[k] = 0.0;
-            for (ptrdiff_t i = 0; i < some; i++)
-                to[k] += row[places[i]] * inputs[places[i] * m + k];
-        }
+            if (rows[r * d + j] != 0.0)
+                own[++own[0]] = j;
     }
+    /* A few columns of all inputs stay in the first-level cache. */
+    for (; k + 32 <= m; k += 32)
+        for (ptrdiff_t r = 0; r < n; r++) {
+            const ptrdiff_t *own = places + r * (d + 1);
+            vec sums[8] = {SPLAT(0.0), SPLAT(0.0), SPLAT(0.0), SPLAT(0.0), SPLAT(0.0), SPLAT(0.0), SPLAT(0.0), SPLAT(0.0)};
+            for (ptrdiff_t i = 1; i <= own[0]; i++)
+                for (int v = 0; v < 8; v++)
+                    sums[v] += SPLAT(rows[r * d + own[i]]) * LOAD(inputs + own[i] * m + k + 4 * v);
+            for (int v = 0; v < 8; v++)
+                STORE(out + r * m + k + 4 * v, sums[v]);
+        }
+    for (; k < m; k++)
+        for (ptrdiff_t r = 0; r < n; r++) {
+            const ptrdiff_t *own = places + r * (d + 1);
+            double sum = 0.0;
+            for (ptrdiff_t i = 1; i <= own[0]; i++)
+                sum += rows[r * d + own[i]] * inputs[own[i] * m + k];
+            out[r * m + k] = sum;
+        }
 }
 
 /* Cosines and sines of n angles, a multiple of 4, times a scale. The same instructions for each angle, wherever it stands. */
@@ -239,26 +246,70 @@ static TARGET void NAME(turned)(int n, const double *angles, double scale, doubl
         }
 }
 
+/* The same of eight angles in single precision. Each is made smaller in double precision, by parts of half pi as above. */
+static INLINE TARGET void NAME(turned_singles)(const double *angles, float scale, float *cosines, float *sines)
+{
+    const vec magic = SPLAT(6755399441055744.0), most = SPLAT(MOST_TURNED);
+    const eight one = EIGHT(1.0f);
+    const eight_ints low = {1, 1, 1, 1, 1, 1, 1, 1}, second = low + low;
+    ints near = {-1, -1, -1, -1};
+    eight_doubles made;
+    eight_longs counted;
+    for (int k = 0; k < 2; k++) {
+        const vec x = LOAD(angles + 4 * k), shifted = x * SPLAT(6.36619772367581382433e-01) + magic, whole = shifted - magic;
+        const vec r = x - whole * SPLAT(1.57079632673412561417e+00);
+        near &= (ints)(x <= most) & (ints)(x >= -most);
+        ((vec *)&made)[k] = r - whole * SPLAT(6.07710050630396597660e-11);
+        ((ints *)&counted)[k] = (ints)shifted;
+    }
+    const eight r = __builtin_convertvector(made, eight);
+    const eight_ints turns = __builtin_convertvector(counted, eight_ints);
+    /* The polynomials of Cephes, sinf.c. */
+    const eight z = r * r, h = EIGHT(0.5f) * z, rest = one - h;
+    const eight sine = r + r * z * (EIGHT(-1.6666654611e-1f) + z * (EIGHT(8.3321608736e-3f) + z * EIGHT(-1.9515295891e-4f)));
+    const eight cosine = rest + (((one - rest) - h) + z * z * (EIGHT(4.166664568298827e-2f) +
+        z * (EIGHT(-1.388731625493765e-3f) + z * EIGHT(2.443315711809948e-5f))));
+    const eight_ints odd = (turns & low) == low, minus = ((turns + low) & second) << 30, beside = (turns & second) << 30;
+    const eight_ints even_bits = (eight_ints)cosine, odd_bits = (eight_ints)sine;
+    const eight own[2] = {(eight)(((odd & odd_bits) | (~odd & even_bits)) ^ minus) * EIGHT(scale),
+                          (eight)(((odd & even_bits) | (~odd & odd_bits)) ^ beside) * EIGHT(scale)};
+    memcpy(cosines, own, sizeof own[0]);
+    memcpy(sines, own + 1, sizeof own[1]);
+    if (near[0] & near[1] & near[2] & near[3])
+        return;
+    for (int i = 0; i < 8; i++)
+        if (!(angles[i] <= MOST_TURNED && angles[i] >= -MOST_TURNED)) {
+            const float rounded[2] = {(float)(cos(angles[i]) * scale), (float)(sin(angles[i]) * scale)};
+            memcpy(cosines + i, rounded, sizeof rounded[0]);
+            memcpy(sines + i, rounded + 1, sizeof rounded[1]);
+        }
+}
+
 /* The cosines and then the sines of d angles of each of n rows, times a scale, written to rows of 2 d numbers of some size. */
 static TARGET void NAME(turned_rows)(ptrdiff_t n, ptrdiff_t d, const double *angles, double scale, char *out, ptrdiff_t stride,
                                      ptrdiff_t size)
 {
     double own[CHUNK], found[2][CHUNK];
-    float rounded[CHUNK];
-    for (ptrdiff_t r = 0; r < n; r++)
-        for (ptrdiff_t first = 0; first < d; first += CHUNK) {
-            const int some = d - first < CHUNK ? (int)(d - first) : CHUNK, padded = (some + 3) & ~3;
-            memcpy(own, angles + r * d + first, some * sizeof(double));
-            for (int i = some; i < padded; i++)
+    float few[2][8];
+    for (ptrdiff_t r = 0; r < n; r++) {
+        const double *row = angles + r * d;
+        char *to = out + r * stride;
+        ptrdiff_t first = 0;
+        for (; size == 4 && first + 8 <= d; first += 8)
+            NAME(turned_singles)(row + first, (float)scale, (float *)(to + first * 4), (float *)(to + (d + first) * 4));
+        for (int some; first < d; first += some) {
+            some = d - first < CHUNK ? (int)(d - first) : CHUNK;
+            memcpy(own, row + first, some * sizeof(double));
+            for (int i = some; i < CHUNK && (i < 8 || i & 3); i++)
                 own[i] = 0.0;
-            NAME(turned)(padded, own, scale, found[0], found[1]);
-            for (int k = 0; k < 2; k++) {
-                char *to = out + r * stride + (k * d + first) * size;
-                for (int i = 0; size == 4 && i < padded; i++)
-                    rounded[i] = (float)found[k][i];
-                memcpy(to, size == 4 ? (void *)rounded : found[k], some * size);
-            }
+            if (size == 4)
+                NAME(turned_singles)(own, (float)scale, few[0], few[1]);
+            else
+                NAME(turned)((some + 3) & ~3, own, scale, found[0], found[1]);
+            for (int k = 0; k < 2; k++)
+                memcpy(to + (k * d + first) * size, size == 4 ? (void *)few[k] : found[k], some * size);
         }
+    }
 }
 
 /* ---- Dense rows, each row in one piece ---- */
@@ -383,7 +434,7 @@ static INLINE TARGET void NAME(row_sums)(const char *rows, ptrdiff_t stride, int
 static int NAME(rows_at_once)(ptrdiff_t d, ptrdiff_t size)
 {
     const ptrdiff_t fit = (FIRST_LEVEL / (d * size)) & ~(ptrdiff_t)3;
-    return fit < 8 ? 8 : fit > FEW ? FEW : (int)fit;
+    return fit < 16 ? 16 : fit > FEW ? FEW : (int)fit;
 }
 
 /* This function and the next three return whether no row was farther than `given->farthest`. */

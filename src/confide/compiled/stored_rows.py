@@ -195,16 +195,15 @@ class StoredCodes:
         return StoredCodes(self.n_features, columns, tuple(map(unwritable, self.codes)), self.n_rows)
 
     def add(self, out: Array, kernel: Kernel, asked: SumOfSlopes, products: Array | None = None) -> None:
-        self._add(out, kernel, asked, max(1, self.n_rows), products)
+        self.add_blocks(out, kernel, asked, max(1, self.n_rows), products)
 
-    def add_blocks(self, out: Array, kernel: Kernel, asked: SumOfSlopes, rows_in_block: int) -> bool:
+    def add_blocks(
+        self, out: Array, kernel: Kernel, asked: SumOfSlopes, rows_in_block: int, products: Array | None = None
+    ) -> bool:
         """Add the sums over these rows to `out` (d + 1,), one block of rows after the other.
 
         False where a row lacks a level in a linked category: it is outside of its bound.
         """
-        return self._add(out, kernel, asked, rows_in_block, None)
-
-    def _add(self, out: Array, kernel: Kernel, asked: SumOfSlopes, rows_in_block: int, products: Array | None) -> bool:
         columns = tuple(column.with_codes(codes) for column, codes in zip(self.columns, self.codes, strict=True))
         common = asked.labels, asked.counts, asked.largest, asked.weights, asked.offset
         of_pairs = None if products is None else products.reshape(-1)

@@ -784,8 +784,7 @@ class EncodedBlocks(Blocks):
     def _stored(self, rows: StoredRows | None) -> StoredBlocks | None:
         if rows is None:
             return None
-        n_rows = rows_in_group(self.n_features, sparse=self.encoder.codes_rows)
-        return StoredBlocks(rows, rows_in_block=n_rows, are_copies=self.are_copies)
+        return StoredBlocks(rows, rows_in_block=self.rows_in_block * _BLOCKS_IN_GROUP, are_copies=self.are_copies)
 
     def taken(self, positions: Indices) -> EncodedBlocks:
         return replace(self, codes=self.codes.taken(positions))

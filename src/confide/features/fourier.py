@@ -17,7 +17,7 @@ What is guaranteed:
   Rounding to 16 bits hides this, except with a probability of some 10^-10 for each coordinate (more if directions are made
   orthogonal); then the difference is 2^-16 of the largest coordinate.
 - Cosines may differ in the last digits from one machine to another, and norms of features in single precision lie within
-  10^-8 of 1. This costs accuracy and not privacy, because rows are clipped again where they are summed.
+  10^-7 of 1. This costs accuracy and not privacy, because rows are clipped again where they are summed.
 
 Sources: Rahimi and Recht, Random Features for Large-Scale Kernel Machines (2007); Rubinstein, Bartlett, Huang and Taft,
 Learning in a Large Function Space (2012), algorithm 3 (its table has misprints in the Cauchy kernel and its density); Yu et
@@ -255,29 +255,26 @@ class FourierMap:
         # One block at a time, so that it stays in the cache. No warnings, because they would depend on data.
         with np.errstate(all="ignore"):
             step, inputs = max(1, _NUMBERS_IN_BLOCK // self.n_features), np.ascontiguousarray(self.frequencies.T)
+            bits = 53 - _FREQUENCY_BITS - (self.n_inputs - 1).bit_length()
+            rows = on_grid(np.clip(rows.astype(np.float64, order="C"), -_LARGEST_ENTRY, _LARGEST_ENTRY), bits)
             for start in range(0, len(rows), step):
-                block = slice(start, start + step)
-                self._fill(mapped[block], rows[block].astype(np.float64), inputs, factor)
+                self._fill(mapped[start : start + step], rows[start : start + step], inputs, factor)
 
     def _fill(self, mapped: NDArray[np.floating], rows: Array, inputs: Array, factor: float) -> None:
         scale = factor * (_norm(self.n_features) / math.sqrt(self.n_features // 2))
-        bits = 53 - _FREQUENCY_BITS - (self.n_inputs - 1).bit_length()
-        rows = on_grid(np.clip(rows, -_LARGEST_ENTRY, _LARGEST_ENTRY, out=rows), bits)
         angles, module = np.empty((len(rows), self.n_features // 2)), kernel_of_angles()
+        # Without rounding error, whether all entries are multiplied or those that are not 0.
+        if module is not None and _NONZERO_SHARE * np.count_nonzero(rows) < rows.size:
+            module.angles(rows, inputs, angles, is_plain())
+        else:
+            np.matmul(rows, inputs, out=angles)
         if module is not None:
-            if _NONZERO_SHARE * np.count_nonzero(rows) < rows.size:
-                module.angles(
-                    np.ascontiguousarray(rows), inputs, angles, is_plain()
-                )  # without rounding error, as the product
-            else:
-                np.matmul(rows, inputs, out=angles)
             module.turned(angles, scale, mapped, is_plain())
             return
         cosines, sines = np.hsplit(mapped, 2)
         # With t the tangent of half an angle and w = 2 / (1 + t^2), the cosine of the angle is w - 1 and its sine is t w.
         # This needs one function instead of two, and the squares add up to 1 whatever the error of t is.
-        np.matmul(0.5 * rows, inputs, out=angles)  # half the angles, without rounding error
-        np.tan(angles, out=angles)
+        np.tan(0.5 * angles, out=angles)
         weights = np.divide(2.0 * scale, 1.0 + angles * angles)
         np.multiply(angles, weights, out=sines, casting="same_kind")
         np.subtract(weights, scale, out=cosines, casting="same_kind")

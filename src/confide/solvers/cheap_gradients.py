@@ -192,8 +192,7 @@ class ApproximateSum:
             scores = product(rows, directions.T)
         if factors is not None:
             scores *= factors
-        if self.intercept > 0.0:
-            scores += (self.intercept * weights[:, n_features]).astype(self.precision)
+        scores += (self.intercept * weights[:, n_features:].sum(axis=1)).astype(self.precision)
         terms = self.loss.of_scores(scores, targets, self.order)
         slopes, curvatures = np.asarray(terms.slope), np.asarray(terms.curvature)
         if row_weights is not None or self.largest_weight < 1.0:
@@ -201,8 +200,7 @@ class ApproximateSum:
             slopes, curvatures = counts * slopes, counts * curvatures if self.order >= 2 else curvatures
         if self.order >= 2:
             self._add_hessian(totals.hessian, rows, factors, curvatures)
-        if self.intercept > 0.0:
-            totals.gradient[:, n_features] += self.intercept * slopes.sum(axis=0, dtype=np.float64)
+        totals.gradient[:, n_features:] += self.intercept * slopes.sum(axis=0, dtype=np.float64)[:, None]
         if factors is not None:
             slopes *= factors
         totals.gradient[:, :n_features] += product(slopes.T.astype(self.precision, copy=False), rows)
@@ -225,8 +223,7 @@ class ApproximateSum:
         for problem, matrix in enumerate(hessian):
             root = np.sqrt(curvatures[:, problem, None])
             np.multiply(rows, root if factors is None else root * factors, out=bent[:, :n_features])
-            if self.intercept > 0.0:
-                bent[:, n_features:] = self.intercept * root
+            bent[:, n_features:] = self.intercept * root
             # BLAS through NumPy computes one triangle and leaves Python's lock free; through SciPy it would keep the lock.
             matrix += np.dot(bent.T, bent, out=scratch(matrix.shape, "products", np.float32))
 
@@ -256,11 +253,9 @@ def cheaper_stages(
     free, bound = BallBound(np.inf), objective.row_bound
     if objective.loss.constants.by_length or bound == free:
         return ()
-    kept = _with_kept_rows(objective)
-    if kept is not None:
+    if (kept := _with_kept_rows(objective)) is not None:
         return (Stage(kept),)
-    made = made_once(objective)
-    if made is not None:
+    if (made := made_once(objective)) is not None:
         return (Stage(made, error_of(rows_in_single(fewer), fewer, near, made.source.n_rows), np.float32),)
     source, unshortened = _in_long_blocks(objective.source), _known(unshortened, fewer, start)
     held, ball = in_memory(source), _ball(bound)
@@ -354,6 +349,32 @@ def rows_in_single(objective: Objectives) -> CheapObjective:
     return approximate(objective, _in_long_blocks(replace(source, blocks=ArrayBlocks(rows)), 4), np.float32)
 
 
+def folded_rows(made: CheapObjective, weights: Weights, most: int) -> Array:
+    """About `most` rows of floats (m, D) whose products add up to about the Hessian of all rows at (1, D), without ridge.
+
+    Each is a sum of rows times the roots of their curvatures, with signs that are as good as random: so products of two rows
+    cancel. All rows have a part in it, so it is closer to the Hessian than a sample of as many rows.
+    """
+    sums: Any = made.row_sum
+    source, width, end = made.source, made.source.n_features, 0
+    together = max(1, source.n_rows // most)
+    folded = np.empty((source.n_rows // together, weights.shape[1]), np.float32)
+    for block, labels, counts in source.counted_blocks():
+        rows = block if type(block) is ScaledRows else ScaledRows(block, np.ones((len(block), 1), np.float32))
+        size = rows.shape[0] // together * together
+        own, end = folded[end : end + size // together], end + size // together
+        scores = rows.times(weights[:, :width].T.astype(np.float32)) + sums.intercept * weights[:, width:].sum()
+        bends = np.asarray(sums.loss.of_scores(scores, labels, 2).curvature)[:size, 0]
+        bends = bends * np.clip(1.0 if counts is None else counts[:size], 0.0, sums.largest_weight)
+        roots = np.float32(np.sign(np.sin(np.arange(1.0, size + 1.0) ** 2)) * np.sqrt(bends)).reshape(-1, together)
+        scales, stored = rows.scales[:size].reshape(roots.shape), rows.rows[:size].reshape(*roots.shape, width)
+        np.einsum("gt,gtd->gd", roots * scales, stored, out=own[:, :width])
+        if rows.shifts is not None and rows.centre is not None:
+            own[:, :width] -= (roots * rows.shifts[:size].reshape(roots.shape)).sum(axis=1)[:, None] * rows.centre
+        own[:, width:] = sums.intercept * roots.sum(axis=1)[:, None]
+    return folded[:end]
+
+
 def _precision_with_factors(source: MemorySource, unshortened: bool) -> type[np.floating[Any]] | None:
     """The precision in which stored rows are best read as they are, with factors; None where that does not pay."""
     if not isinstance(source.blocks, ArrayBlocks) or source.blocks.are_copies:
@@ -402,8 +423,7 @@ def with_cheap_hessians(
     """
     if objective.l2 < _LEAST_RIDGE_SHARE * objective.smoothness:
         return objective
-    compiled = compiled_objective(objective, _known(unshortened, fewer, start))
-    if compiled is not None and compiled.has_hessians:
+    if (compiled := compiled_objective(objective, _known(unshortened, fewer, start))) is not None and compiled.has_hessians:
         return compiled
     return in_single_precision(objective, fewer, start, unshortened) or objective
 

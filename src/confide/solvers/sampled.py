@@ -20,10 +20,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, get_blas_funcs
 
 from confide.array_types import Array, Indices, Weights
-from confide.data.arrays import KeptBlocks
 from confide.erm.objective import HasGradients, Objectives, Solution, mean_of, on_part
 from confide.erm.row_sums import Totals
 from confide.erm.source import SampledRows
@@ -32,6 +31,7 @@ from confide.solvers.cheap_gradients import (
     cheaper_stages,
     compiled_objective,
     error_of,
+    folded_rows,
     in_single_precision,
     made_once,
     rows_in_single,
@@ -70,9 +70,7 @@ def solved_if_round(objective: Objectives, start: Weights, tolerance: float) -> 
     tolerance : of the gradient norm
     """
     known = len(start) == 1 and objective.loss.constants.self_concordant and objective.loss.constants.n_outputs == 1
-    if not known or start.shape[1] < _FEWEST_WEIGHTS or not tolerance > 0.0:
-        return None
-    rows = objective.source.sample(_ROWS)
+    rows = objective.source.sample(_ROWS) if known and start.shape[1] >= _FEWEST_WEIGHTS and tolerance > 0.0 else None
     if rows is None:
         return None
     few, share = on_part(objective, rows)
@@ -233,8 +231,12 @@ class Metric:
         return None
 
     def __call__(self, gradients: Array) -> Array:
-        own = gradients.T.astype(self.factor[0].dtype, copy=False)
-        return np.asarray(self.share * cho_solve(self.factor, own, check_finite=False).T, np.float64)
+        factor, own = self.factor[0], gradients.astype(self.factor[0].dtype, copy=False)
+        if len(own) > 1:
+            return np.asarray(self.share * cho_solve(self.factor, own.T, check_finite=False).T, np.float64)
+        (solve,) = get_blas_funcs(("trsv",), (factor,))  # for one problem this takes a fifth of the time
+        steps = solve(factor, solve(factor, own[0], lower=True), lower=True, trans=True)
+        return np.asarray(self.share * steps, np.float64)[None]
 
 
 def without_chance(hessian: Array, n_rows: int) -> Array:
@@ -302,53 +304,47 @@ def _sampled_rows(n_rows: int, n_features: int, width: int) -> int:
 
 # Dense rows that a map makes anew in each pass, such as random features: they are made once, in single precision.
 #
-# A pass over the rows that are kept costs less than to make them. So a small sample, whose Hessian costs as much as a few
-# passes, is enough for a metric: some more steps make up for it. In some directions few rows are much less curved than all
-# rows, and steps there would be too long. A stronger ridge makes the metric safe.
+# A pass over the rows that are kept costs less than to make them. So few rows, each a sum of many rows with signs, are
+# enough for a metric: some more steps make up for it. In some directions they are much less curved than all rows, and steps
+# there would be too long. A stronger ridge makes the metric safe.
 
-_KEPT_ROWS_PER_WEIGHT, _MADE_ROWS_PER_WEIGHT = 1.4, 8.0
-"""About so many sampled rows for each weight make the metric where the source keeps its rows; more where it makes them again
-for each exact gradient, or where the best that doubles allow is asked for, which takes many of these
+_FOLDED_ROWS_PER_WEIGHT, _START_ROWS_PER_WEIGHT = 1.0, 0.5
+"""About so many folded rows for each weight make the metric, and so many sampled rows the point where it is made. A Hessian
+of a sample took as many passes with twice as many rows: 12 over diamonds at (1, 1e-5), and 19 at 4
 (benchmarks/notes/which_interactions.md)."""
-_MORE_RIDGE = 2.0
-"""The ridge of the metric is larger by this share, over the sampled rows for each weight. Covertype at (4, 1e-5) took 22
-passes with two rows for each weight, and 74 without more ridge."""
+_MORE_RIDGE = 1.0
+"""The ridge of the metric is larger by this share, over the folded rows for each weight. With half and with twice as much,
+fits to diamonds and flights take as many passes; with eight times as much they take half as many more."""
 _CLOSE_ON_MADE_ROWS, _MOST_STEPS_ON_MADE_ROWS, _PAIRS_ON_MADE_ROWS = 0.03, 200, 30
-"""How closely the minimiser over the sample is found, where the metric is that of its Hessian, as a share of the gradient
-norm at the start; the most steps, and the pairs that are kept."""
+"""How closely the minimiser over the sample is found, as a share of the gradient norm at the start; the most steps, and the
+pairs that are kept."""
 _ROWS_WITH_ERRORS = 500
 """The error of single precision is measured on so many rows."""
 _MOST_WEIGHTS_OF_MADE_ROWS = 4000
-"""With more weights the Hessian of the sample would take too long."""
+"""With more weights the Hessian would take too long."""
 
 
 def solved_over_made_rows(objective: Objectives, start: Weights, tolerance: float) -> Solution | None:
     """The minimiser of one problem whose rows are made in each pass; None for others, and where it was not found."""
     n_rows, width, constants = objective.source.n_rows, start.shape[1], objective.loss.constants
     is_one = len(start) == 1 and constants.joint is None and objective.penalty.has_ridges_alone
-    if not is_one or not _FEWEST_WEIGHTS <= width <= _MOST_WEIGHTS_OF_MADE_ROWS:
+    made = made_once(objective) if is_one and _FEWEST_WEIGHTS <= width <= _MOST_WEIGHTS_OF_MADE_ROWS else None
+    if made is None:
         return None
-    if (made := made_once(objective)) is None:
-        return None
-    is_kept = tolerance > 0.0 and isinstance(getattr(made.source, "blocks", None), KeptBlocks)
-    rows_per_weight = _KEPT_ROWS_PER_WEIGHT if is_kept else _MADE_ROWS_PER_WEIGHT
-    parts: Any = (objective.source.sample(min(int(n), n_rows)) for n in (rows_per_weight * width, _ROWS_WITH_ERRORS))
-    (exact, share), (exact_few, _) = (on_part(objective, part) for part in parts)
+    parts: Any = (objective.source.sample(min(int(n), n_rows)) for n in (_START_ROWS_PER_WEIGHT * width, _ROWS_WITH_ERRORS))
+    (exact, _), (exact_few, _) = (on_part(objective, part) for part in parts)
     near = rows_in_single(exact)
     steps = LimitedMemory(_MOST_STEPS_ON_MADE_ROWS, relative_tolerance=_CLOSE_ON_MADE_ROWS)
     at = steps.solve_in_metric(near, start, 0.0, 1.0 / _largest_curvature(near, start)).weights
-    # In one block, if it is not large: the sum of several would be read and written as often.
-    sampled: Any = near.source
-    whole = replace(sampled.blocks, rows_in_block=max(1, min(near.source.n_rows, _SMALL_SAMPLE // width)))
-    hessian = replace(near, source=replace(sampled, blocks=whole)).evaluate(at, order=2).hessian[0]
-    np.einsum("dd->d", hessian)[...] += _MORE_RIDGE * width / exact.source.n_rows * exact.ridges
+    folded = folded_rows(made, at, int(_FOLDED_ROWS_PER_WEIGHT * width))
+    hessian = np.dot(folded.T, folded)
+    np.einsum("dd->d", hessian)[...] += (1.0 + _MORE_RIDGE * width / len(folded)) * objective.ridges
     # A factor in single precision takes half the time, and a metric needs no more digits.
-    if (metric := Metric.of(hessian.astype(np.float32)) or Metric.of(hessian)) is None:
+    if (metric := Metric.of(hessian.copy()) or Metric.of(hessian.astype(np.float64))) is None:
         return None
     stage = Stage(made, error_of(rows_in_single(exact_few), exact_few, at, n_rows), np.float32)
-    limits: Any = {"most_slow_steps": _MOST_SLOW_STEPS, "cheaper": (stage,), "retry_exactly": False}
-    method = LimitedMemory(_MOST_STEPS, _PAIRS_ON_MADE_ROWS, replace(metric, share=share), **limits)
-    solution = method.solve(objective, at, tolerance)
+    method = LimitedMemory(_MOST_STEPS, _PAIRS_ON_MADE_ROWS, metric, most_slow_steps=_MOST_SLOW_STEPS, cheaper=(stage,))
+    solution = replace(method, retry_exactly=False).solve(objective, at, tolerance)
     # A tolerance of 0 is never met, and every finite answer is kept then.
     found = solution.gradient_norm <= tolerance if tolerance > 0.0 else np.isfinite(solution.gradient_norm)
     return solution if found.all() else None

@@ -122,9 +122,7 @@ class ArrowSum:
             totals.value[...] = np.nan
             return
         n_levels, n_features = self.arrow.n_levels, clipped.shape[1]
-        scores = clipped.times(weights[:, :n_features].T)
-        if self.intercept > 0.0:
-            scores += self.intercept * weights[:, n_features]
+        scores = clipped.times(weights[:, :n_features].T) + self.intercept * weights[:, n_features:].sum()
         bent = np.asarray(self.loss.of_scores(scores, labels, 2).curvature)[:, 0]
         bent = bent * (1.0 if row_weights is None else np.clip(row_weights, 0.0, self.largest_weight))
         levels, entries, beside = self.arrow.parts(clipped)
