@@ -782,9 +782,8 @@ class EncodedBlocks(Blocks):
         return self._stored(None if codes is None else replace(codes, expanded=self.block))
 
     def _stored(self, rows: StoredRows | None) -> StoredBlocks | None:
-        if rows is None:
-            return None
-        return StoredBlocks(rows, rows_in_block=self.rows_in_block * _BLOCKS_IN_GROUP, are_copies=self.are_copies)
+        n_rows = self.rows_in_block * _BLOCKS_IN_GROUP
+        return None if rows is None else StoredBlocks(rows, rows_in_block=n_rows, are_copies=self.are_copies)
 
     def taken(self, positions: Indices) -> EncodedBlocks:
         return replace(self, codes=self.codes.taken(positions))

@@ -349,29 +349,29 @@ def rows_in_single(objective: Objectives) -> CheapObjective:
     return approximate(objective, _in_long_blocks(replace(source, blocks=ArrayBlocks(rows)), 4), np.float32)
 
 
-def folded_rows(made: CheapObjective, weights: Weights, most: int) -> Array:
+def folded_rows(made: CheapObjective, weights: Weights, most: int) -> NDArray[np.float32]:
     """About `most` rows of floats (m, D) whose products add up to about the Hessian of all rows at (1, D), without ridge.
 
     Each is a sum of rows times the roots of their curvatures, with signs that are as good as random: so products of two rows
     cancel. All rows have a part in it, so it is closer to the Hessian than a sample of as many rows.
     """
-    sums: Any = made.row_sum
-    source, width, end = made.source, made.source.n_features, 0
+    source: Any = made.source
+    exact, width, end = made.exact, source.n_features, 0
     together = max(1, source.n_rows // most)
     folded = np.empty((source.n_rows // together, weights.shape[1]), np.float32)
     for block, labels, counts in source.counted_blocks():
         rows = block if type(block) is ScaledRows else ScaledRows(block, np.ones((len(block), 1), np.float32))
         size = rows.shape[0] // together * together
         own, end = folded[end : end + size // together], end + size // together
-        scores = rows.times(weights[:, :width].T.astype(np.float32)) + sums.intercept * weights[:, width:].sum()
-        bends = np.asarray(sums.loss.of_scores(scores, labels, 2).curvature)[:size, 0]
-        bends = bends * np.clip(1.0 if counts is None else counts[:size], 0.0, sums.largest_weight)
+        scores = rows.times(weights[:, :width].T.astype(np.float32)) + exact.intercept * weights[:, width:].sum()
+        bends = np.asarray(exact.loss.of_scores(scores, labels, 2).curvature)[:size, 0]
+        bends = bends * np.clip(1.0 if counts is None else counts[:size], 0.0, exact.largest_weight)
         roots = np.float32(np.sign(np.sin(np.arange(1.0, size + 1.0) ** 2)) * np.sqrt(bends)).reshape(-1, together)
         scales, stored = rows.scales[:size].reshape(roots.shape), rows.rows[:size].reshape(*roots.shape, width)
         np.einsum("gt,gtd->gd", roots * scales, stored, out=own[:, :width])
         if rows.shifts is not None and rows.centre is not None:
             own[:, :width] -= (roots * rows.shifts[:size].reshape(roots.shape)).sum(axis=1)[:, None] * rows.centre
-        own[:, width:] = sums.intercept * roots.sum(axis=1)[:, None]
+        own[:, width:] = exact.intercept * roots.sum(axis=1)[:, None]
     return folded[:end]
 
 

@@ -126,8 +126,7 @@ class ArrowSum:
         bent = np.asarray(self.loss.of_scores(scores, labels, 2).curvature)[:, 0]
         bent = bent * (1.0 if row_weights is None else np.clip(row_weights, 0.0, self.largest_weight))
         levels, entries, beside = self.arrow.parts(clipped)
-        if self.intercept > 0.0:
-            beside = np.column_stack([beside, np.full(len(beside), self.intercept)])
+        beside = np.hstack([beside, np.full((len(beside), weights.shape[1] - n_features), self.intercept)])
         totals.gradient[0] += np.bincount(levels, weights=bent * entries * entries, minlength=n_levels)
         (hessian,) = totals.hessian
         for column, sums in zip(beside.T, hessian[:n_levels].T, strict=True):
