@@ -237,7 +237,7 @@ class ClippedSum:
             # Two sums of rows, which count as much as lies of them in either part.
             parts: Any = loss.of_scores(np.zeros((n_rows, 2)), labels, 1).slope
             own = np.ones(1) if row_weights is None else row_weights
-            counted = list((np.fmin(np.fmax(own, 0.0), self.row_sum.largest_weight) * parts.T))
+            counted = list(np.fmin(np.fmax(own, 0.0), self.row_sum.largest_weight) * parts.T)
         made = [self._sums(rows, labels, weights[0], counts) for counts in counted]
         known = [sums for sums in made if sums is not None]
         for sums, gradient in zip(known, totals.gradient.reshape(len(made), -1), strict=False):
