@@ -130,7 +130,6 @@ def made() -> dict[str, list[str]]:
 
 # What is given and not found: budgets, levels, versions, and strengths of tests.
 GIVEN = {
-    "docs/how_to/report.md": [r"cost epsilon = 1 and its rates 0\.2, so 1\.2 of 2 are spent"],
     "README.md": [
         r"\.\d{4}",  # the table of peers, which tests/test_benchmarks_of_peers.py compares
         r"err by \.153",

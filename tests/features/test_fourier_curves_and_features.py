@@ -25,13 +25,13 @@ def rows_of(seed: int, n: int) -> Array:
 
 
 def test_a_row_keeps_its_columns_and_gets_features_of_the_given_norm():
-    """The columns come first. The features are those of the map times g. All are rounded to single precision."""
+    """The columns come first. The features are those of the map times g. All are made in single precision."""
     rows = rows_of(0, 50)
     mapped = APPENDING.transform(rows)
     assert mapped.shape == (50, APPENDING.n_features) == (50, 11)
     assert mapped.dtype == np.float32
     assert np.array_equal(mapped[:, :3], rows.astype(np.float32))
-    assert np.array_equal(mapped[:, 3:], (2.0 * APPENDING.features.transform(rows)).astype(np.float32))
+    np.testing.assert_allclose(mapped[:, 3:], 2.0 * APPENDING.features.transform(rows), rtol=0.0, atol=1e-7)
     np.testing.assert_allclose(np.linalg.norm(mapped[:, 3:].astype(float), axis=1), 2.0, rtol=1e-7)
 
 
