@@ -353,6 +353,22 @@ def test_the_citation_names_this_version() -> None:
     assert f"\nversion: {version('confide')}\n" in citation
 
 
+def test_the_recipe_for_conda_asks_for_what_the_package_asks_for() -> None:
+    """The same packages of the core from the same versions on, the same bounds on parts, and this version."""
+    recipe = (ROOT / "conda" / "recipe.yaml").read_text(encoding="utf-8")
+    assert f'version: "{version("confide")}"' in recipe
+    listed = {
+        part: set(re.findall(r"- (\S+ >=\S+)", text)) for part, text in re.findall(r"  (\w+):\n((?:    - .*\n)+)", recipe)
+    }
+    asked = lock.requirements()
+    core = {f"{one.name} {one.specifier}" for one in asked["core"]}
+    assert listed["run"] == core | {"python >=3.11"}
+    parts = {
+        f"{one.name} {one.specifier}" for part in ("cli", "files", "accounting") for one in asked[part] if not one.extras
+    }
+    assert listed["run_constraints"] == parts
+
+
 @pytest.mark.parametrize("name", ["tests", "release"])
 def test_the_workflow_runs_commands_that_exist(name: str) -> None:
     """Every make target and every version of Python that a workflow names is one that the project has."""
