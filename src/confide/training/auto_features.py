@@ -54,7 +54,7 @@ it takes less of the norm of a row, and so of the noise (benchmarks/notes/which_
 _COUNTS_NEED = 2.0
 """Counts need so many times as many rows: most lie far below their bound, so typical slopes are smaller shares. Chosen on
 visits and calls, confirmed on votes (benchmarks/results/automatic_knots_of_regressions.jsonl, its last 36 lines): strong
-bends lose by that at few rows, by up to .1 of the deviance, and all others gain up to .03."""
+bends lose by that at few rows, by up to .3 of the deviance, and all others gain up to .03."""
 _MOST_WEIGHTS = 5000
 """The largest number of weights of all curves together, as many as pairs of columns may have."""
 _MOST_NEAR_NUMBERS = 13
