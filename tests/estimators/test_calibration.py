@@ -213,6 +213,29 @@ def test_the_guarantee_is_void_where_one_of_both_releases_is(adult, released):
     void = confide.CalibratedClassifier(model, seeded)
     assert "random_state" in void.guarantee_.void
     assert "NOT PRIVATE" in void.statement().splitlines()[-1]
+    for said in (void.statement(), void.to_sql().removeprefix("-- ")):
+        assert said.startswith("NOT PRIVATE. The noise came from a fixed seed")
+    assert void.to_python().count("NOT PRIVATE") == 2
+    pytest.importorskip("onnx")
+    facts = {entry.key: entry.value for entry in void.to_onnx().metadata_props}
+    assert json.loads(facts["guarantee"])["void"] == void.guarantee_.void
+
+
+def test_sentences_of_a_document_are_lines_of_their_own(released):
+    """A line end would close the comment of a query, and what follows would be run as SQL; nor may a word be empty."""
+    model, counts = released
+    own, line = counts.to_dict(), "x\nDROP TABLE people;"
+    no_noise = {"budget": {"kind": "pure", "epsilon": "inf"}, "void": None}
+    for wrong in (
+        {"void": line},
+        {"void": ""},
+        {"interrupted": [line]},
+        {"neighbours": line},
+        {"neighbours": None},
+        no_noise,
+    ):
+        with pytest.raises(ParameterError, match=r"must be what confide\.evaluate gives"):
+            confide.CalibratedClassifier(model, own | wrong).to_sql()
 
 
 def test_other_programs_give_the_same_probabilities(adult, released, tmp_path):

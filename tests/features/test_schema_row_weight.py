@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -120,6 +121,20 @@ def test_weights_that_are_all_zero_are_refused(tmp_path, lies):
     rows = (open_rows(written(frame, tmp_path, "csv"), WEIGHTED), None) if lies == "in files" else (frame, frame["ill"])
     with pytest.raises(InputError, match="weights of all rows are 0"):
         confide.LogisticRegression(1.0, schema=WEIGHTED).fit(*rows)
+
+
+@pytest.mark.parametrize("lies", ["in memory", "in files"])
+def test_weights_that_are_all_zero_in_a_cohort_are_refused_before_the_charge(tmp_path, lies):
+    """Rows of other cohorts are as if they had not been given, so their weights are too."""
+    schema = replace(WEIGHTED, cohort=("month", "2"))
+    frame = people().assign(month=np.arange(3000) % 2 + 1)
+    frame.loc[frame["month"] == 2, "design weight"] = 0.0
+    ledger = confide.Ledger(limit=5.0, cohorts="month", neighbours="add-or-remove-one")
+    rows = (open_rows(written(frame, tmp_path, "csv"), schema), None) if lies == "in files" else (frame, frame["ill"])
+    model = confide.LogisticRegression(1.0, schema=schema, ledger=ledger, neighbours="add-or-remove-one")
+    with pytest.raises(InputError, match="weights of all rows are 0"):
+        model.set_params(n_rows_bounds=(1000, 2000)).fit(*rows)
+    assert len(ledger.entries()) == 0
 
 
 def test_what_contradicts_the_schema_is_refused():

@@ -23,8 +23,8 @@ from confide.evaluations.documents import checked_evaluation
 from confide.files import write_document
 from confide.guarantee import Guarantee
 from confide.inference.rates import guarantee_in_words
-from confide.models.exports import binned_by, calibrated_sql, onnx_model_of, python_of
-from confide.models.model import ShownClass
+from confide.models.exports import binned_by, calibrated_sql, onnx_model_of, python_of, sql_of
+from confide.models.model import Link, ReleasedModel, ShownClass
 
 _LEAST_CHANCE = 0.001
 """No bin is certain of a class: a log loss would be infinite."""
@@ -214,8 +214,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         str
             Whole sentences, a paragraph or a point a line.
         """
-        model, facts, _ = self._checked()
-        return f"{model.guarantee_.statement()}\n{_said_of(facts)}"
+        return f"{self.guarantee_.statement()}\n{_said_of(self._checked()[1])}"
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model and the evaluation as one file of JSON, with a checksum. `confide.load` reads it.
@@ -264,8 +263,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         ParameterError
             As in `to_onnx` of the model, or if the evaluation is that of another model.
         """
-        model, facts, chances = self._checked()
-        return onnx_model_of(released_model(model), model._link, chances, _said_of(facts))
+        return onnx_model_of(*self._exported())
 
     def to_python(self) -> str:
         """Write the model as a file of Python, whose predictions have the calibrated probability as `calibrated`.
@@ -280,8 +278,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         ParameterError
             As in `to_python` of the model, or if the evaluation is that of another model.
         """
-        model, facts, chances = self._checked()
-        return python_of(released_model(model), model._link, chances, _said_of(facts))
+        return python_of(*self._exported())
 
     def to_sql(self, table: str = "people", dialect: str = "postgresql") -> str:
         """Write the model as a query in SQL, with the calibrated probability as the column `calibrated`.
@@ -303,8 +300,13 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         ParameterError
             As in `to_sql` of the model, or if the evaluation is that of another model.
         """
+        released, link, chances, said = self._exported()
+        return calibrated_sql(sql_of(released, link, table, dialect), link, chances, said)
+
+    def _exported(self) -> tuple[ReleasedModel, Link, Array, str]:
+        """What is written for other programs. It is void also where the evaluation is."""
         model, facts, chances = self._checked()
-        return calibrated_sql(model.to_sql(table, dialect), model._link, chances, _said_of(facts))
+        return replace(released_model(model), guarantee=self.guarantee_), model._link, chances, _said_of(facts)
 
 
 def _said_of(facts: dict[str, Any]) -> str:

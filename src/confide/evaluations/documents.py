@@ -10,7 +10,7 @@ from typing import Any
 
 from confide.errors import FileError, ParameterError
 from confide.features.toml_form import is_path, refuse_address
-from confide.privacy.budgets import budget_from_dict
+from confide.privacy.budgets import Neighbours, budget_from_dict
 
 RATES = ("accuracy", "sensitivity", "specificity", "auc")
 
@@ -57,14 +57,18 @@ def _is_evaluation(document: dict[str, Any]) -> bool:
     """Whether every value that reports read is there and of the right type. It may raise an error in place of False."""
     from_tables = "rates" in document
     groups, charge = document.get("by_group", {}), document.get("charge")
-    budget_from_dict(document["budget"])
+    budget, _ = budget_from_dict(document["budget"]), Neighbours.parse(document["neighbours"])
     checksums = document["model_checksums"]
-    texts = [document["kind" if from_tables else "outcome"], *document.get("interrupted", ()), *checksums]
-    perhaps = [document["void"], document["charged_to"], document.get("other"), document.get("group_column")]
+    # Exports to SQL write these in comments, which a line end would close.
+    sentences = [*document.get("interrupted", ()), *([] if document["void"] is None else [document["void"]])]
+    texts = [document["kind" if from_tables else "outcome"], *checksums]
+    perhaps = [document["charged_to"], document.get("other"), document.get("group_column")]
     perhaps.append((charge or {}).get("ledger"))
     rates = [rates_in(document), *groups.values(), *document.get("group_differences", {}).values()]
     return (
-        all(type(text) is str for text in texts)
+        (document["void"] is not None or budget.is_private)
+        and all(type(text) is str for text in texts)
+        and all(type(text) is str and text and text.isprintable() for text in sentences)
         and all(text is None or type(text) is str for text in perhaps)
         and isinstance(charge, dict | None)
         and type(checksums) is list

@@ -334,7 +334,7 @@ def guarantee_in_words(evaluation: Any) -> str:
     """Under which budget it was released, or why there is no guarantee; of an evaluation, or of its document."""
     facts = evaluation if isinstance(evaluation, dict) else facts_of_release(evaluation)
     released = f"Released under {budget_from_dict(facts['budget'])} ({facts['neighbours']})."
-    return " ".join([f"NOT PRIVATE. {facts['void']}" if facts["void"] else released, *facts["interrupted"]])
+    return " ".join([f"NOT PRIVATE. {facts['void']}" if facts["void"] else released, *facts.get("interrupted", ())])
 
 
 def digits_of(rate: Rate) -> tuple[str, str, str]:

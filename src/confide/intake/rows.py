@@ -204,7 +204,8 @@ class _RowsInMemory:
                     f"leave sample_weight out."
                 )
             own_weights = weight.read(*columns_named(self.X, weight.column), refuse=True)
-            if not own_weights.any():
+            kept = tables[first.encoder].kept
+            if not (own_weights if kept is None else own_weights[kept]).any():
                 raise weight.refusal_of_zeros()
         given = own_weights, len(specifications) == 1
         yield tuple([self._as_taken_by(one, tables[one.encoder], read[one.target], *given) for one in specifications])
