@@ -568,6 +568,22 @@ def test_a_late_release_does_not_read_the_rows_of_later_days(scheduled, tmp_path
     assert "no rows" in refused("run", "study.toml", "--release", "2026-10")
 
 
+def test_databases_have_many_words_for_the_present():
+    from confide.studies.study import _PRESENT
+
+    for present in (
+        "now ()",
+        "clock_timestamp()",
+        "statement_timestamp()",
+        "LOCALTIME",
+        "date()",
+        "unixepoch( )",
+        "'today'",
+    ):
+        assert _PRESENT.search("day < " + present)
+    assert not _PRESENT.search("SELECT to_timestamp(day), date(day), unix_timestamp(day) FROM people WHERE known < 5")
+
+
 def test_a_cohort_of_the_schema_is_that_of_the_release_or_refused(scheduled):
     """It was silently replaced by the release, so that a schema said one thing and a model another."""
     schema = Path("people.toml").read_text(encoding="utf-8")

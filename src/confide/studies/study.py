@@ -154,7 +154,11 @@ def days_of(every: str, name: str) -> list[date]:
 
 _NAMED = re.compile(r"(?<![:\w\\]):(release|begin|end)\b")
 """What a query may name: the release, its first day, and the day after its last."""
-_PRESENT = re.compile(r"(?i)\b(now|getdate|today|curdate|sysdate)\s*\(|\b(current_\w+|localtimestamp|sysdate)\b|'now'")
+_PRESENT = re.compile(
+    r"(?i)\b((now|getdate|today|curdate|sysdate|sysdatetime|getutcdate|(clock|statement|transaction|utc)_timestamp)\s*\("
+    r"|(date|datetime|unixepoch|unix_timestamp)\s*\(\s*\)|(current_\w+|localtime(stamp)?|sysdate|systimestamp)\b)"
+    r"|'(now|today|yesterday|tomorrow)'"
+)
 """How SQL asks for the time at which it is asked."""
 
 
