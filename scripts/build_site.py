@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -16,10 +17,17 @@ ROOT = site_pages.ROOT
 SITE = ROOT / "build" / "site"
 
 
+def readable(text: str) -> str:
+    """The HTML of a page in which boxes to tick have names, and no line ends within an option such as --out-dir."""
+    text = text.replace('<input type="checkbox" disabled', '<input type="checkbox" aria-label="to be checked" disabled')
+    hyphens = re.compile(r"(?<!\S)(?=\S*-)\S{2,28}(?!\S)")
+    return re.sub(r"(?<=<code>)[^<]+(?=</code>)", lambda code: hyphens.sub(r"<span>\g<0></span>", code[0]), text)
+
+
 def load_from_here() -> None:
     """Zensical's pages load one script, of the search, from another server; the site has a copy of its own."""
     for page in SITE.rglob("*.html"):
-        text = page.read_text(encoding="utf-8")
+        text = readable(page.read_text(encoding="utf-8"))
         copy = os.path.relpath(SITE / "site" / "iframe-worker.js", page.parent).replace(os.sep, "/")
         page.write_text(text.replace("https://unpkg.com/iframe-worker/shim", copy), encoding="utf-8")
 

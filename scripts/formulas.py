@@ -24,7 +24,9 @@ _INLINE = r"(?<![\\$\w])\$(?!\s)([^$\n\x02]*[^$\s\\\x02])\$(?![\w$])"
 
 def mathml(formula: str, display: str = "inline") -> str:
     """A formula in the notation of TeX as MathML; ValueError where a command is not known."""
-    made = convert(formula.strip(), display=display)
+    # Browsers without a font for formulas draw a raised prime too small to be read, and a norm's bars at different heights.
+    made = convert(formula.strip().replace("'", "′"), display=display).replace(r"\_", "_")
+    made = made.replace("<mo>&#x02016;", '<mo stretchy="false">&#x02016;')
     unknown = re.findall(r"\\[A-Za-z]+", re.sub(r"<annotation.*?</annotation>", "", made))
     if unknown:
         raise ValueError(f"the formula {formula!r} has commands that cannot be drawn: {', '.join(unknown)}")

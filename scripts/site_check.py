@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -34,12 +35,15 @@ class _Page(HTMLParser):
 def faults(site: Path) -> list[str]:
     """What is wrong with a built site, one sentence each."""
     pages: dict[Path, _Page] = {}
+    found = []
     for path in sorted(site.rglob("*.html")):
         pages[path] = _Page()
-        pages[path].feed(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        pages[path].feed(text)
+        if re.search(r"(?s)<p>\| (?:(?!</p>).)*\|</p>", text):
+            found.append(f"{path.relative_to(site).as_posix()} has rows of a table outside of it")
     if not pages:
         return [f"{site.name} holds no page"]
-    found = []
     for path, page in pages.items():
         if path.name == "404.html":  # its links are relative to the root of a server
             continue

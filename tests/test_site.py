@@ -257,7 +257,7 @@ def test_no_page_has_a_list_that_is_read_as_a_paragraph(gathered):
 
 
 def test_the_check_of_the_site_sees_each_fault(tmp_path):
-    """A missing page, a missing anchor, a missing picture, and what another server would send."""
+    """A missing page, a missing anchor, a missing picture, what another server would send, and a table that is torn."""
     good = '<a href="b.html#there">b</a><img src="p.svg"><a href="https://example.org">e</a><a href="#top" id="top">t</a>'
     (tmp_path / "p.svg").touch()
     (tmp_path / "b.html").write_text('<h1 id="there">B</h1><link rel="canonical" href="https://example.org">')
@@ -270,12 +270,21 @@ def test_the_check_of_the_site_sees_each_fault(tmp_path):
         '<img src="q.svg">': "missing",
         '<script src="https://example.org/x.js"></script>': "from elsewhere",
         '<link rel="stylesheet" href="//example.org/x.css">': "from elsewhere",
+        "<p>| <code>a</code> | b |</p>": "outside",
     }.items():
         (tmp_path / "a.html").write_text(good + bad)
         (fault,) = site_check.faults(tmp_path)
         assert fault.startswith("a.html")
         assert words in fault
     assert site_check.faults(tmp_path / "empty") == ["empty holds no page"]
+
+
+def test_the_html_of_a_page_is_made_readable():
+    """Options stay on one line, code in blocks and long words stay as they are, and boxes to tick have names."""
+    kept = f"<pre><code><span>a</span> --b-c</code></pre><code>a b</code><code>{'a-' * 20}</code>"
+    assert build_site.readable(kept) == kept
+    assert build_site.readable("<code>a --out-dir b</code>") == "<code>a <span>--out-dir</span> b</code>"
+    assert "aria-label" in build_site.readable('<li><input type="checkbox" disabled/> a</li>')
 
 
 def test_every_formula_can_be_drawn(gathered):
@@ -288,6 +297,7 @@ def test_every_formula_can_be_drawn(gathered):
         assert "$$" not in re.sub(r"(?s)<code>.*?</code>", "", html), path.name
     assert drawn > 50
     assert "<msup>" in formulas.mathml("e^{2}")
+    assert "msup" not in formulas.mathml("D'")
     with pytest.raises(ValueError, match="nosuch"):
         formulas.mathml(r"\nosuch{2}")
     assert "<math" not in markdown.markdown("It costs $5 and `$x$`, or 10 $.", extensions=["scripts.formulas"])

@@ -1,10 +1,11 @@
 """Accuracy against epsilon.
 
 Three models of Adult at four budgets, the mean of three fits each. The dotted lines are the same models without
-privacy. From epsilon 1 on, privacy costs an additive model less than straight lines lose to curves.
+privacy. From epsilon 1 on, privacy costs an additive model less than straight lines lose to curves. It may even fall
+below its dotted line: with a budget it looks for amounts that many people share, and without one it does not.
 
-Picture: Test error of three models on Adult against epsilon: the additive model errs least at every budget, and each
-nears its own dotted line, the error without privacy.
+Picture: Test error of three models on Adult against epsilon: the additive model errs least at all budgets but the
+smallest, and falls below its dotted line, the error without privacy; the two others near theirs.
 
 Data: Adult (B. Becker and R. Kohavi, UCI Machine Learning Repository, 1996, CC BY 4.0), which ships with confide.
 """
