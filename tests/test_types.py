@@ -27,6 +27,8 @@ rows: int | None = found.n_rows
 again = confide.load("model.json")
 again.predict(X)
 curves = confide.AdditiveClassifier(1.0, bounds=[(0, 1), (0, 1)], knots=3)
+chances: float = float(curves.fit(X, y).predict_proba(X)[0, 1])
+logarithms: float = float(curves.predict_log_proba(X)[0, 1])
 calibrated = confide.CalibratedClassifier(model, found)
 search = confide.PrivateSearchCV(model, {"alpha": [0.1, 1.0]}, budget=1.0)
 confide.audit.leaks(model, X, y)
@@ -44,6 +46,7 @@ confide.load()  # wrong: call-arg
 confide.KernelSVC(1.0, kernel="gauss")  # wrong: arg-type
 confide.AdditiveRegressor(1.0, loss="hubert")  # wrong: arg-type
 confide.LogisticRegression(1.0, neighbours="replace")  # wrong: arg-type
+confide.LogisticRegression(1.0, mechanism="objectiv")  # wrong: arg-type
 confide.Ridge(1.0, schema=3)  # wrong: arg-type
 confide.PrivateSearchCV(model, {}, budget=1.0, method="best")  # wrong: arg-type
 """

@@ -262,7 +262,12 @@ def test_other_programs_give_the_same_probabilities(adult, released, tmp_path):
 
 
 def test_its_report_is_that_of_the_model_with_the_rates(adult, released, tmp_path):
+    """It says that the probabilities follow from them, before their price. The model's own report does not."""
     model, counts = released
+    said = "Calibrated probabilities of this model follow from the counts behind these rates. The rates cost epsilon = 2"
+    for reported, given in ((confide.CalibratedClassifier(model, counts), {}), (model, {"evaluation": counts})):
+        reported.report(tmp_path / "page.html", overwrite=True, **given)
+        assert (said in (tmp_path / "page.html").read_text(encoding="utf-8")) == (reported is not model)
     confide.CalibratedClassifier(model, counts).report(tmp_path / "card.md", analyst="A. Nalyst")
     card = (tmp_path / "card.md").read_text(encoding="utf-8")
     assert f"{counts.auc.value:.3f}" in card

@@ -460,8 +460,8 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, PenaltyParameter, 
     def _scores_at(self, probabilities: Array) -> Array:
         return super()._scores_at(probabilities) if self.loss == "logistic" else self._link.scores_at(probabilities)
 
-    predict_proba = LogisticRegression.predict_proba
-    predict_log_proba = LogisticRegression.predict_log_proba
+    predict_proba: ClassVar[Callable[..., Array]] = LogisticRegression.predict_proba
+    predict_log_proba: ClassVar[Callable[..., Array]] = LogisticRegression.predict_log_proba
 
 
 @estimator

@@ -236,7 +236,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         write_document(path, {"version": __version__, "estimator": type(self).__name__} | parts, overwrite=overwrite)
 
     def report(self, path: str | os.PathLike[str] | None = None, **given: Any) -> None:
-        """Write the report of the model with the rates of this evaluation, of which the probabilities are made.
+        """Write the report of the model with the rates of this evaluation. It says that probabilities follow from them.
 
         Parameters
         ----------
@@ -248,7 +248,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
             As there, or if the evaluation is that of another model.
         """
         model, facts, _ = self._checked()
-        model.report(path, evaluation=facts, **given)
+        model.report(path, evaluation=facts | {"calibrates": True}, **given)
 
     def to_onnx(self) -> Any:
         """Write the model as an ONNX graph with one more output: `calibrated`, (n, 2), which `predict_proba` gives here.

@@ -195,7 +195,7 @@ class ModelParameters(AdviceOnParameters):
     schema: Opened[Schema] = cast(Any, None)
     fit_intercept: bool = True
     intercept_scaling: float | str = 1.0
-    mechanism: str = "auto"
+    mechanism: Literal["auto", "objective", "output", "output-laplace", "gradient", "sufficient-statistics"] = "auto"
     centre: Literal["auto"] | bool = "auto"
     neighbours: Literal["replace-one", "add-or-remove-one"] | Neighbours = "replace-one"
     n_rows_bounds: tuple[int, int] | None = None

@@ -119,9 +119,9 @@ def _shown(rate: dict[str, Any]) -> str:
 def what_was_rated(evaluation: dict[str, Any]) -> str:
     """What the rates are of, in a sentence."""
     if "rates" not in evaluation:
-        return f"Positive: {evaluation['outcome']}."
-    kind = evaluation["kind"]
-    clip = evaluation.get("clip")
+        calibrated = " Calibrated probabilities of this model follow from the counts behind these rates."
+        return f"Positive: {evaluation['outcome']}.{calibrated if evaluation.get('calibrates') else ''}"
+    kind, clip = evaluation["kind"], evaluation.get("clip")
     clipped = f" Losses and errors count as at most {clip:g}." if clip is not None else ""
     other = f" The second model: {evaluation['other']}." if evaluation.get("other") is not None else ""
     return f"{kind[:1].upper()}{kind[1:]}.{clipped}{other}"
