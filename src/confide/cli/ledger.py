@@ -96,9 +96,11 @@ def show(path: str, cohort: str | None = None, output_format: Literal["text", "j
         entries = opened.entries().replace(r"^(?=[=+@\t\r\n-])", "'", regex=True)
         output.Screen().show([verbatim(*entries.to_csv(index=False).rstrip("\n").split("\n"))])
         return
+    cohort = cohort and cohort.removeprefix(f"{opened.cohorts}=")
     left = None if cohort is None else opened.remaining(cohort)
     more = {} if left is None else {"remaining_of_cohort": left.to_dict()}
-    shown = [] if left is None else [text(f'Left for the persons of the cohort "{cohort}": {left}.')]
+    own = ["Nothing was charged to it alone."] * (cohort not in [*opened.entries()["cohort"]])
+    shown = [] if left is None else [text(f'Left for the persons of the cohort "{cohort}": {left}.', *own)]
     output.Screen(output_format).answer(lambda: _document(opened, path) | more, chain(_blocks(opened, path), shown))
 
 

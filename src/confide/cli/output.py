@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -199,10 +200,10 @@ def blocks_of_choices(model: Any, chosen: Schema | None, features: FourierMap | 
     """For people: the knots of each number column and the bounds between which they lie, interactions, and the kernel."""
     if chosen is not None:
         beside = _knots_beside_lines(chosen)
-        numbers = [column for column in chosen.columns if column.is_number]
         if rows := [
             (column.name, _knots_text(column, beside), f"{column.texts_of([column.low])[0]} and {column.shown(column.high)}")
-            for column in numbers
+            for column in chosen.columns
+            if column.is_number
         ]:
             yield heading("Curves, chosen from public facts")
             yield table(("column", "knots", "between"), rows, words=("knots", "between"))
@@ -254,9 +255,8 @@ def blocks_of_model(model: PrivateLinearModel, max_shown: int | None = None, adj
     shown = [one for one in coefficients.coefficients if one.unit != RANDOM_FEATURE]
     n_hidden = len(coefficients.coefficients) - len(shown)
     title = "Released coefficients"
-    by_size = sorted([one for one in shown if one.unit], key=lambda one: one.size, reverse=True)
-    is_cut = max_shown is not None and len(by_size) > max_shown
-    if is_cut:
+    by_size = sorted([one for one in shown if one.unit], key=attrgetter("size"), reverse=True)
+    if max_shown is not None and len(by_size) > max_shown:
         title = f"The {max_shown} largest of {len(by_size)} released coefficients"
         shown = [*by_size[:max_shown], *[one for one in shown if not one.unit]]
     yield heading(f"{title}, in {coefficients.outcome}")

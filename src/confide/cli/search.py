@@ -63,7 +63,7 @@ def search(
 
     budget, columns = spending.budget, schema_with_target(schema)
     files = files_of(data, columns)
-    output.check_path(out, [*files, schema, *options.files, *files_of_ledger(spending.ledger)], overwrite=force)
+    output.check_path(out, [*files, schema, *options.files, *files_of_ledger(spending.ledger)], overwrite=force or dry_run)
     points = grid_of(grid)
     _refuse_typed(context, points[0])
     models, points = models_of(

@@ -139,7 +139,8 @@ class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):
         return USUAL_EFFECT_ON_COUNTS if self._has_counts else USUAL_SHARE * self._target(encoder).bound, float
 
     def _shift_of_targets(self, encoder: Encoder | None) -> float:
-        return self._target(encoder).shift_of_scores
+        target = self._target(encoder)
+        return target.shift - math.log(target.unit)
 
     @property
     def _may_shift(self) -> bool:

@@ -192,11 +192,6 @@ class Numbers:
         """The largest size of a target as it enters a fit: what sensitivities are computed from."""
         return max(abs(self.low - self.shift), abs(self.high - self.shift))
 
-    @property
-    def shift_of_scores(self) -> float:
-        """What is added to the released intercept."""
-        return self.shift - math.log(self.unit)
-
     def per(self, exposure: Exposure, *, in_units: bool) -> Numbers:
         """The same counts with an exposure. A fit with an intercept divides it by the middle of its bounds.
 

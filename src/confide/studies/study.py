@@ -325,7 +325,9 @@ def _study_of(path: Path, release: str | None, given: dict[str, Any]) -> Study:
                 f"{path}: [schedule] every: must be one of {', '.join(PERIODS)}{suggestion(schedule.every, PERIODS)}."
             )
         now = period_of(schedule.every, datetime.now(UTC))
-        release = release or now
+        over = period_of(schedule.every, days_of(schedule.every, now)[0] - timedelta(days=1))
+        # The persons of a cohort are there once its period is over.
+        release = release or (now if schedule.cohorts is None else over)
         if not days_of(schedule.every, release):
             raise refused("no_period", path=path, every=schedule.every, now=now)
         if schedule.prior is not None and (schedule.prior != "last" or "prior" in model):
