@@ -541,6 +541,14 @@ def test_a_schedule_of_cohorts_charges_each_month_to_its_persons(scheduled):
     assert "nobody is in two" in shown
     run("ledger", "charge", "study.db", "--epsilon", "0.5", "--purpose", "by hand", "--cohort", "2027-01")
     assert json.loads(run("ledger", "show", "study.db", "--format", "json").stdout)["cohorts"] == "came"
+    alone = "Nothing was charged to it alone"
+    for name, is_new in (("came=2026-12", False), ("2026-12", False), ("2026-1", True)):
+        assert (alone in run("ledger", "show", "study.db", "--cohort", name).stdout) == is_new
+    # Without a name it is the period that is over, whose persons are all there: here one that was released.
+    scheduled("2027-01-05")
+    run("run", "study.toml")
+    assert spent() == 5.25
+    assert not Path("model.2027-01.json").exists()
 
 
 def test_a_late_release_does_not_read_the_rows_of_later_days(scheduled, tmp_path):
