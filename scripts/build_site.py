@@ -21,7 +21,9 @@ def readable(text: str) -> str:
     """The HTML of a page in which boxes to tick have names, and no line ends within an option such as --out-dir."""
     text = text.replace('<input type="checkbox" disabled', '<input type="checkbox" aria-label="to be checked" disabled')
     hyphens = re.compile(r"(?<!\S)(?=\S*-)\S{2,28}(?!\S)")
-    return re.sub(r"(?<=<code>)[^<]+(?=</code>)", lambda code: hyphens.sub(r"<span>\g<0></span>", code[0]), text)
+    return re.sub(
+        r"(?<=<code>)[^<]+(?=</code>)", lambda code: hyphens.sub(r'<span class="whole">\g<0></span>', code[0]), text
+    )
 
 
 def load_from_here() -> None:
