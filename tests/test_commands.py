@@ -32,6 +32,7 @@ PARTS_OF_PROGRAMS = {
     "scripts.build_site": "docs",
     "scripts.release": "release",
     "scripts.lock": "release",
+    "cibuildwheel": "release",
 }
 """Programs that the Makefile starts in its environment, and the part of pyproject.toml that each needs."""
 IN_AN_ENVIRONMENT_OF_ITS_OWN = {"bench-peers", "oldest"}
@@ -113,7 +114,7 @@ def test_a_second_command_installs_nothing_again(installed):
 def test_the_newest_versions_are_installed_where_they_are_asked_for(installed):
     """In place of the locked ones, whose stamps go, so that a later command without LOCKED=no brings them back."""
     done = make(installed, "-n", "demo", "LOCKED=no")
-    assert installed_by(done) == [["core"]]
+    assert installed_by(done) == [["cli"]]
     assert "--upgrade-strategy eager" in done.stdout
     assert "rm -f .venv/.locked-*" in done.stdout
     refused = make(installed, "demo", "LOCKED=maybe")

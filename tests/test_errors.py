@@ -74,6 +74,7 @@ CALLS = {
     "CoefficientIntervals.conf_int": lambda **flag: fitted()[0].conf_int(**flag),
     "PrivateLinearModel.report": lambda **flag: fitted()[0].report("no/such/folder.html", **flag),
     "PrivateLinearModel.save": lambda **flag: fitted()[0].save("no/such/folder.json", **flag),
+    "CalibratedClassifier.save": lambda **flag: calibrated().save("no/such/folder.json", **flag),
     "PrivateSearchCV.save": lambda **flag: searched().save("no/such/folder.json", **flag),
     "attack": lambda **flag: confide.audit.attack(lambda _: [0.0], ([1.0],), ([2.0],), budget=1.0, n_releases=40, **flag),
     "evaluate": lambda **flag: confide.evaluate(*fitted(), budget=1.0, **flag),
@@ -86,6 +87,11 @@ NOT_OURS = {"deep", "sample_weight", "exposure", "same_release"}
 
 
 @functools.cache
+def calibrated():
+    model, X, labels = fitted()
+    return confide.CalibratedClassifier(model, confide.evaluate(model, X, labels, budget=5.0))
+
+
 def searched():
     search = confide.PrivateSearchCV(confide.LogisticRegression(classes=[0, 1]), {"alpha": [0.1, 1.0]}, budget=5.0)
     return search.fit(*fitted()[1:])

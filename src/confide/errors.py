@@ -8,11 +8,11 @@
     │   └── InsufficientRegularisation   an alpha too small to certify the minimiser
     ├── InputError (ValueError)          rows or labels that cannot be used
     │   └── InputTypeError (TypeError)   rows or labels of a type that cannot be used
-    ├── StudyError (ValueError)          a study file that contradicts itself, or what it charged before
+    ├── StudyError (ValueError)          a study that contradicts itself or its charges
     ├── FileError (ValueError)           a file that cannot be read or understood
     ├── LedgerError (RuntimeError)       a ledger that cannot be used in this way
     │   └── BudgetExceeded               a charge that does not fit under the limit
-    └── NotCertified (RuntimeError)      the minimiser failed its certificate: nothing is released
+    └── NotCertified (RuntimeError)      a minimiser without certificate: no release
 
 and every warning:
 

@@ -553,8 +553,8 @@ def test_a_schedule_of_cohorts_charges_each_month_to_its_persons(scheduled):
 
 def test_a_late_release_does_not_read_the_rows_of_later_days(scheduled, tmp_path):
     """A query that asks for the present is refused for another period than the present one. Names stand for its days."""
-    import sqlite3
-
+    sqlite3 = pytest.importorskip("sqlite3")
+    pytest.importorskip("sqlalchemy", reason="the extra postgres is not installed")
     people = pd.read_csv("people.csv").assign(day="2026-11-15")
     later = people.assign(day="2026-12-01", age=90)
     with sqlite3.connect("rows.db") as connection:
