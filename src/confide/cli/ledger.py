@@ -99,7 +99,7 @@ def show(path: str, cohort: str | None = None, output_format: Literal["text", "j
     cohort = cohort and cohort.removeprefix(f"{opened.cohorts}=")
     left = None if cohort is None else opened.remaining(cohort)
     more = {} if left is None else {"remaining_of_cohort": left.to_dict()}
-    own = ["Nothing was charged to it alone."] * (cohort not in [*opened.entries()["cohort"]])
+    own = [] if left is None or cohort in [*opened.entries()["cohort"]] else ["Nothing was charged to it alone."]
     shown = [] if left is None else [text(f'Left for the persons of the cohort "{cohort}": {left}.', *own)]
     output.Screen(output_format).answer(lambda: _document(opened, path) | more, chain(_blocks(opened, path), shown))
 

@@ -239,11 +239,11 @@ class ClippedSum:
             own = np.ones(1) if row_weights is None else row_weights
             counted = list(np.fmin(np.fmax(own, 0.0), self.row_sum.largest_weight) * parts.T)
         made = [self._sums(rows, labels, weights[0], counts) for counts in counted]
-        known = [sums for sums in made if sums is not None]
+        known = [] if any(sums is None for sums in made) else [sums for sums in made if sums is not None]
         for sums, gradient in zip(known, totals.gradient.reshape(len(made), -1), strict=False):
             gradient[:n_features] += sums[:n_features]
             gradient[n_features:] += self.row_sum.intercept * sums[n_features]
-        for start in range(0, n_rows if len(known) < len(made) else 0, self.rows_in_block):
+        for start in range(0, 0 if known else n_rows, self.rows_in_block):
             part = slice(start, start + self.rows_in_block)
             counts = None if row_weights is None else row_weights[part]
             self.row_sum.add_block(totals, rows.as_numpy_reads(part), labels[part], weights, counts)
