@@ -7,8 +7,9 @@ same blocks by `confide.cli.output`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from enum import StrEnum
 from html import escape
 from itertools import zip_longest
 from textwrap import wrap
@@ -234,6 +235,32 @@ def _lines_of(block: Block) -> list[str]:
 def _broken(cell: str, is_word: bool) -> list[str]:
     line = printable_line(cell)
     return wrap(line, _LONGEST_WORDS, subsequent_indent="  ") if is_word and line else [line]
+
+
+# Results as JSON values.
+
+
+def json_value(value: Any) -> Any:
+    """A value as JSON has it: what has a JSON form gives it, a member of an enumeration its text, and a tuple is a list."""
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if is_dataclass(value):
+        return fields_as_json(value)
+    if isinstance(value, Mapping):
+        return {name: json_value(part) for name, part in value.items()}
+    if isinstance(value, tuple | list):
+        return list(map(json_value, value))
+    return str(value) if isinstance(value, StrEnum) else value.tolist() if hasattr(value, "tolist") else value
+
+
+def fields_as_json(of: Any) -> dict[str, Any]:
+    """A JSON form of a dataclass: its fields by name."""
+    return {field.name: json_value(getattr(of, field.name)) for field in fields(of)}
+
+
+def as_json(of: object, names: str, **others: Any) -> dict[str, Any]:
+    """A JSON form with these names, in this order: what is given here, and otherwise the attributes of the value."""
+    return {name: others[name] if name in others else json_value(getattr(of, name)) for name in names.split()}
 
 
 # Results that show themselves: to whoever prints them, and to notebooks.

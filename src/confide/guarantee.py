@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from confide.blocks import Block, Shown, text
+from confide.blocks import Block, Shown, as_json, fields_as_json, text
 from confide.budget_warnings import EXAMPLE_DELTA
 from confide.errors import ParameterError, is_mapping
 from confide.privacy.budgets import Budget, Neighbours, budget_from_dict
@@ -100,14 +100,7 @@ class Circumstances:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
-        own = {field.name: getattr(self, field.name) for field in fields(self)}
-        own |= {"n_rows": list(self.n_rows), "learned_steps": list(self.learned_steps)}
-        for name, budget in (("ledger", "limit"), ("search", "budget_of_try")):
-            part = own[name]
-            if part is not None:
-                facts = {field.name: getattr(part, field.name) for field in fields(part)}
-                own[name] = facts | {budget: facts[budget].to_dict()}
-        return own
+        return fields_as_json(self)
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Circumstances:
@@ -228,16 +221,8 @@ class Guarantee(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
-        return {
-            "version": STATEMENT_VERSION,
-            "budget": self.budget.to_dict(),
-            "neighbours": str(self.neighbours),
-            "mechanism": self.mechanism,
-            "max_rows_per_person": self.max_rows_per_person,
-            "assumptions": list(self.assumptions),
-            "void": self.void,
-            "circumstances": None if self.circumstances is None else self.circumstances.to_dict(),
-        }
+        names = "version budget neighbours mechanism max_rows_per_person assumptions void circumstances"
+        return as_json(self, names, version=STATEMENT_VERSION)
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Guarantee:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Protocol
 
-from confide.blocks import Block
+from confide.blocks import Block, as_json
 from confide.budget_warnings import cautions, of_many_classes
 from confide.expected_noise import l1_ratio, noise_in_rows
 
@@ -120,15 +120,13 @@ def plan_document(plan: Any) -> dict[str, Any]:
         "added_alpha": plan.added_l2 / problem.n_rows_low,
         **_of_penalty(plan),
         **({"largest_ridge_factor": max(problem.penalty.factors)} if problem.penalty.factors else {}),
-        "noise": {"law": noise.law, "shape": noise.shape.name, "scale": noise.scale, "norm": noise.norm} if noise else None,
-        "noise_norm": plan.noise_norm,
-        "noise_in_rows": noise_in_rows(plan),
-        "seal_norm": plan.seal_norm,
-        "seal_share": plan.seal_share,
-        "grid_exponent": lattice.exponent if lattice else None,
-        "tolerance": plan.tolerance,
-        "expected_distance": plan.expected_distance,
-        "intervals": plan.intervals.to_dict() if plan.intervals else None,
+        "noise": as_json(noise, "law shape scale norm", shape=noise.shape.name) if noise else None,
+        **as_json(
+            plan,
+            "noise_norm noise_in_rows seal_norm seal_share grid_exponent tolerance expected_distance intervals",
+            noise_in_rows=noise_in_rows(plan),
+            grid_exponent=lattice.exponent if lattice else None,
+        ),
         **{part.query.name: part.query.document(part) for part in plan.parts},
     }
 
@@ -252,13 +250,10 @@ def statistics_document(plan: Any) -> dict[str, Any]:
         "alpha": plan.alpha,
         **_of_penalty(plan),
         "noise": law,
-        "diagonal_deviation": plan.diagonal_deviation,
-        "product_deviation": plan.product_deviation,
-        "target_deviation": plan.target_deviation,
+        **as_json(plan, "diagonal_deviation product_deviation target_deviation"),
         "square_deviation": plan.square_deviation if plan.problem.with_square else None,
         "grid_exponent": lattice.exponent if lattice else None,
-        "forecast": plan.forecast.to_dict() if plan.forecast else None,
-        "intervals": plan.intervals.to_dict() if plan.intervals else None,
+        **as_json(plan, "forecast intervals"),
     }
 
 
@@ -331,8 +326,7 @@ def _facts(plan: Any) -> dict[str, Any]:
         "max_rows_per_person": problem.rows_per_person,
         "n_features": problem.n_features,
         "n_scores": problem.loss.constants.n_outputs if hasattr(problem, "loss") else 1,
-        "n_weights": problem.n_weights,
-        "row_bound": problem.row_bound.to_dict(),
+        **as_json(problem, "n_weights row_bound"),
         **({"prior_norm": math.hypot(*prior)} if (prior := prior_of(plan)) else {}),
         "row_norm": problem.row_norm if math.isfinite(problem.row_norm) else "inf",
         "cautions": [*cautions(plan.event.budget, problem.n_rows_low, problem.n_rows_high), *of_many_classes(plan)],

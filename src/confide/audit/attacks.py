@@ -19,6 +19,7 @@ from scipy.special import betaincinv, ndtri
 
 from confide.array_types import Array
 from confide.audit.releases import Failed, Statistic, arguments_of, bounded, learned, released_by, vectors, with_bits
+from confide.blocks import as_json
 from confide.effects.picture import BLUE, ORANGE, axes_for
 from confide.errors import ParameterError, as_float, checked_count, checked_flag
 from confide.privacy.budgets import Budget, as_budget
@@ -213,24 +214,16 @@ class AuditResult:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
-        return {
-            "name": self.name,
-            "claimed": self.budget.to_dict(),
-            "refuted": self.refuted,
-            "confidence": self.confidence,
-            "epsilon": self.epsilon,
-            "rho": self.rho,
-            "mu": self.separation.mu,
-            "delta_curve": [[epsilon, self.delta(epsilon)] for epsilon in (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)],
-            "statistic": self.statistic,
-            "n_learned": self.n_learned,
-            "n_counted": self.n_counted,
-            "hits": [self.hits_first, self.hits_second],
-            "probabilities": {"first_at_least": self.separation.low, "second_at_most": self.separation.high},
-            "control": self.control,
-            "power": [list(ends) for ends in self.power],
-            "failure": self.failure,
-        }
+        return as_json(
+            self,
+            "name claimed refuted confidence epsilon rho mu delta_curve statistic n_learned n_counted hits probabilities "
+            "control power failure",
+            claimed=self.budget.to_dict(),
+            mu=self.separation.mu,
+            delta_curve=[[epsilon, self.delta(epsilon)] for epsilon in (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)],
+            hits=[self.hits_first, self.hits_second],
+            probabilities={"first_at_least": self.separation.low, "second_at_most": self.separation.high},
+        )
 
     def __str__(self) -> str:
         return "\n".join(self.sentences())

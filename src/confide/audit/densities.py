@@ -22,6 +22,7 @@ import numpy as np
 from confide.array_types import Array
 from confide.audit.attacks import amount_shown, claim_of, currency, rho_of
 from confide.audit.releases import arguments_of, unfitted
+from confide.blocks import as_json
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
 from confide.errors import ParameterError, checked_count
@@ -265,16 +266,9 @@ class ExactResult:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
-        return {
-            "claimed": self.budget.to_dict(),
-            "refuted": self.refuted,
-            "shown": self.shown,
-            "epsilon": self.epsilon(),
-            "rho": self.rho,
-            "error": self.error,
-            "n_points": self.n_points,
-            "delta_curve": [[epsilon, self.delta(epsilon)] for epsilon in (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)],
-        }
+        curve = [[epsilon, self.delta(epsilon)] for epsilon in (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)]
+        own = {"claimed": self.budget.to_dict(), "epsilon": self.epsilon(), "delta_curve": curve}
+        return as_json(self, "claimed refuted shown epsilon rho error n_points delta_curve", **own)
 
     def __str__(self) -> str:
         what = currency(self.budget)

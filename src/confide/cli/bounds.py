@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from confide.blocks import as_json, json_value
 from confide.cli.options import Release, options_of_command, schema_of
 from confide.errors import ParameterError
 
@@ -87,10 +88,8 @@ def _document(bounds: PrivateBounds) -> dict[str, Any]:
     """What was released, for programs."""
     return {
         "columns": {column.name: column.to_dict() for column in bounds.columns},
-        "levels": {name: dict(found) for name, found in bounds.levels.items()},
+        "levels": json_value(bounds.levels),
         "quantiles": {name: {f"{q:g}": value for q, value in values.items()} for name, values in bounds.quantiles.items()},
         "rows_off": {"level": _LEVEL, "rows": bounds.rows_off(_LEVEL)},
-        "rows_needed": bounds.rows_needed,
-        "void": bounds.void,
-        "interrupted": list(bounds.interrupted),
+        **as_json(bounds, "rows_needed void interrupted"),
     }

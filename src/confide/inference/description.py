@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from confide.array_types import Array
-from confide.blocks import Block, Shown, frame_of, heading, text, void_first
+from confide.blocks import Block, Shown, as_json, frame_of, heading, json_value, text, void_first
 from confide.errors import ParameterError, is_list, is_number
 from confide.inference.rates import HIDDEN, LEAST_SIGNAL, UNKNOWN, Rate, quantile_of, within
 from confide.privacy.noisy_sum import SumPlan
@@ -371,37 +371,25 @@ class Description(Shown):
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
         return {
-            "n_rows": self.n_rows,
-            "n_rows_is_public": self.n_rows_is_public,
-            "level": self.level,
-            "categories": {
-                category.name: {level: count.to_dict() for level, count in category.counts.items()}
-                for category in self.categories
-            },
+            **as_json(self, "n_rows n_rows_is_public level"),
+            "categories": {category.name: json_value(category.counts) for category in self.categories},
             "numbers": {
                 number.name: ({} if number.unit is None else {"unit": number.unit})
                 | {
                     "mean": number.mean.to_dict(),
                     "standard_deviation": number.deviation.to_dict(),
                     "quantiles": {f"{q:g}": rate.to_dict() for q, rate in number.quantiles.items()},
-                    "share_missing": None if number.missing is None else number.missing.to_dict(),
+                    "share_missing": json_value(number.missing),
                     "histogram": {"edges": list(number.edges), "rows": list(number.histogram)},
                 }
                 for number in self.numbers
             },
             "cross_tables": [
-                {
-                    "columns": list(table.names),
-                    "levels": [list(levels) for levels in table.levels],
-                    "counts": [[cell.to_dict() for cell in row] for row in table.counts],
-                }
-                for table in self.cross_tables
+                as_json(table, "columns levels counts", columns=list(table.names)) for table in self.cross_tables
             ],
-            "budget": self.plan.budget.to_dict(),
-            "neighbours": str(self.plan.neighbours),
+            **as_json(self.plan, "budget neighbours"),
             "noise_deviation": self.plan.deviation,
-            "void": self.void,
-            "interrupted": list(self.interrupted),
+            **as_json(self, "void interrupted"),
         }
 
     def blocks(self) -> Iterator[Block]:

@@ -9,6 +9,7 @@ from typing import Any
 from scipy.special import ndtri
 
 from confide.array_types import Weights
+from confide.blocks import as_json
 from confide.erm.source import RowSource
 from confide.errors import ParameterError
 from confide.inference.intervals import Evidence
@@ -191,24 +192,17 @@ class IntervalsPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
-        return {
-            "budget": self.budget.to_dict(),
-            "share": self.share,
-            "is_joint": self.is_joint,
-            "moments_budget": self.moments.budget.to_dict(),
-            "curvature_deviation": _deviation(self.moments),
-            "slope_deviation": _deviation(self.moments)
-            * self.moments.query.unit_of_slope
-            / self.moments.query.unit_of_curvature,
-            "curvature_noise": self.curvature_noise,
-            "usual_curvature": self.usual_curvature,
-            "ridge": self.ridge,
-            "uncertain_share": self.uncertain_share,
-            "ratio": self.ratio,
-            "largest_ratio": self.largest_ratio,
-            "expected_margin": self.margin,
-            **self.design.described(),
-        }
+        query, deviation = self.moments.query, _deviation(self.moments)
+        document = as_json(
+            self,
+            "budget share is_joint moments_budget curvature_deviation slope_deviation curvature_noise usual_curvature ridge "
+            "uncertain_share ratio largest_ratio expected_margin",
+            moments_budget=self.moments.budget.to_dict(),
+            curvature_deviation=deviation,
+            slope_deviation=deviation * query.unit_of_slope / query.unit_of_curvature,
+            expected_margin=self.margin,
+        )
+        return document | self.design.described()
 
     def sentences(self) -> tuple[str, ...]:
         """What to expect of each named coefficient: there is none."""
@@ -283,14 +277,8 @@ class SumsForecast:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
-        return {
-            "curvature_noise": self.curvature_noise,
-            "usual_curvature": self.usual_curvature,
-            "ratio": self.ratio,
-            "largest_ratio": LARGEST_SUMS_RATIO,
-            "is_poor": self.is_poor,
-            "square_deviation": self.square_deviation,
-        }
+        names = "curvature_noise usual_curvature ratio largest_ratio is_poor square_deviation"
+        return as_json(self, names, largest_ratio=LARGEST_SUMS_RATIO)
 
     def sentences(self) -> tuple[str, ...]:
         """What to expect of each named coefficient: there is none."""

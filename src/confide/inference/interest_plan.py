@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from confide.array_types import Array, Weights
+from confide.blocks import as_json
 from confide.erm.source import RowSource
 from confide.errors import ParameterError
 from confide.inference.debiased import (
@@ -302,16 +303,11 @@ class InterestPlan:
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
         return {
-            "budget": self.budget.to_dict(),
-            "shares": list(self.shares),
-            "is_joint": self.is_joint,
-            "curvature_deviation": self.facts.curvature_deviation,
-            "sums_deviations": list(self.facts.sums_deviations),
+            **as_json(self, "budget shares is_joint"),
+            **as_json(self.facts, "curvature_deviation sums_deviations"),
             **({} if self.risks is None else {"risks_deviation": self.risks.deviation}),
             "slope_deviation": self.facts.slope_deviation,
-            "hidden": self.hidden,
-            "first_order": self.first_order,
-            "second_order": self.second_order,
+            **as_json(self, "hidden first_order second_order"),
             "widths_by_rate": {f"{rate:g}": width for rate, width in self.widths_by_rate.items()},
             "interest": [
                 {

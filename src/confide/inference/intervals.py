@@ -33,6 +33,7 @@ from scipy.linalg import block_diag
 from scipy.special import gammaincinv, ndtr, ndtri
 
 from confide.array_types import Array, Indices
+from confide.blocks import as_json
 from confide.errors import ParameterError, as_float
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign, read_fields, written_fields
 from confide.known_words import suggest_keywords_of
@@ -171,15 +172,9 @@ class WeightNoise(Noise):
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
         shape = self.shape
-        return {
-            "law": self.law,
-            "scale": self.scale,
-            "shape": shape.name,
-            "sizes": list(shape.sizes),
-            "scales": list(shape.scales),
-            "linked": list(shape.linked),
-            "in_objective": self.in_objective,
-        } | ({"bundles": [*map(list, shape.bundles)], "shares": [*shape.shares]} if isinstance(shape, Bundles) else {})
+        of_shape = {"shape": shape.name} | as_json(shape, "sizes scales linked")
+        bundles = as_json(shape, "bundles shares") if isinstance(shape, Bundles) else {}
+        return as_json(self, "law scale") | of_shape | {"in_objective": self.in_objective} | bundles
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Self:

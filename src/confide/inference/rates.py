@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from confide.array_types import Array
-from confide.blocks import Block, Shown, frame_of, heading, table, text
+from confide.blocks import Block, Shown, as_json, frame_of, heading, json_value, table, text
 from confide.errors import ParameterError, checked_flag
 from confide.inference.intervals import draws_of_errors, level_of_each
 from confide.privacy.budgets import budget_from_dict
@@ -285,15 +285,8 @@ class NoisyTable:
 
 def facts_of_release(evaluation: Any) -> dict[str, Any]:
     """What every evaluation says of its release, as JSON values."""
-    return {
-        "budget": evaluation.plan.budget.to_dict(),
-        "neighbours": str(evaluation.plan.neighbours),
-        "void": evaluation.void,
-        "model_checksums": list(evaluation.model_checksums),
-        "charged_to": evaluation.charged_to,
-        "interrupted": list(evaluation.interrupted),
-        "level": evaluation.level,
-    }
+    of_plan = as_json(evaluation.plan, "budget neighbours")
+    return of_plan | as_json(evaluation, "void model_checksums charged_to interrupted level")
 
 
 def quantile_of(level: float, kurtosis: float) -> float:
@@ -497,13 +490,11 @@ class Evaluation(Shown):
         """A JSON form."""
         return {
             **facts_of_release(self),
-            "outcome": self.outcome,
-            "n_rows": self.n_rows,
-            "counts": self.counts.tolist(),
+            **as_json(self, "outcome n_rows counts"),
             "count_deviation": self.plan.deviation,
-            **{name: rate.to_dict() for name, rate in self.rates.items()},
-            "confusion": [[rate.to_dict() for rate in row] for row in self.confusion],
-            "calibration": [rate.to_dict() for rate in self.calibration] if self.has_probabilities else None,
+            **json_value(self.rates),
+            "confusion": json_value(self.confusion),
+            "calibration": json_value(self.calibration) if self.has_probabilities else None,
         }
 
     def to_frame(self) -> pd.DataFrame:

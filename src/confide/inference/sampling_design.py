@@ -32,6 +32,7 @@ from typing import Any, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from confide.blocks import json_value
 from confide.errors import ParameterError
 
 
@@ -205,11 +206,9 @@ def _usual(of: Any) -> dict[str, Any]:
 
 
 def _written(value: Any) -> Any:
-    if hasattr(value, "to_dict"):
-        return value.to_dict()
-    if is_dataclass(value):
-        return written_fields(value)
-    return list(map(_written, value)) if isinstance(value, tuple) else value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, tuple):
+        return list(map(_written, value))
+    return written_fields(value) if is_dataclass(value) and not hasattr(value, "to_dict") else json_value(value)
 
 
 def _read(kind: Any, value: Any) -> Any:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit, ndtri
 
 from confide.array_types import Array
-from confide.blocks import Block, Shown, frame_of, heading, table, text
+from confide.blocks import Block, Shown, as_json, frame_of, heading, table, text
 from confide.errors import ParameterError, as_float, checked_axes, imported, is_text
 from confide.guarantee import Guarantee
 from confide.inference.intervals import JointUncertainty, Uncertainty, checked_level
@@ -432,11 +432,7 @@ class CoefficientTable(Shown):
     def to_dict(self) -> dict[str, Any]:
         """A JSON form. Values that the noise hides are None."""
         return {
-            "level": self.level,
-            "target": self.target,
-            "outcome": self.outcome,
-            "predicted": self.predicted,
-            "alpha": self.alpha,
+            **as_json(self, "level target outcome predicted alpha"),
             **({} if self.quantity == "coefficients" else {"quantity": self.quantity}),
             "units": self.shown_units,
             "design": self.design.to_dict(),

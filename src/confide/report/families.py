@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from confide.accounting.batches import charges_of
 from confide.accounting.ledger import Ledger
 from confide.accounting.records import DETAILS
-from confide.blocks import Block, Shown, frame_of, heading, table, text
+from confide.blocks import Block, Shown, as_json, frame_of, heading, table, text
 from confide.errors import ParameterError, as_float, is_list, is_mapping, is_number
 from confide.estimators.linear_model import PrivateLinearModel, checksum_of_model
 from confide.estimators.loading import load_linear
@@ -128,13 +128,8 @@ class Family(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form. What is not known is None."""
-        return {
-            "method": self.method,
-            "level": self.level,
-            "analyses": dict(self.analyses),
-            "left_out": list(self.left_out),
-            "tests": [{name: json_form(getattr(one, name)) for name in _FIELDS} for one in self.hypotheses],
-        }
+        tests = [{name: json_form(getattr(one, name)) for name in _FIELDS} for one in self.hypotheses]
+        return as_json(self, "method level analyses left_out") | {"tests": tests}
 
 
 def family(
