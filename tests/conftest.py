@@ -28,7 +28,8 @@ class NoiseOfTests:
     def __init__(self) -> None:
         self.stream = random.Random("nothing")
         # Noise of a child process is not that of its parent.
-        os.register_at_fork(after_in_child=lambda: self.stream.seed(f"{os.getpid()} {self.stream.random()}"))
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=lambda: self.stream.seed(f"{os.getpid()} {self.stream.random()}"))
 
     def token_bytes(self, n: int) -> bytes:
         """So many bytes."""

@@ -92,6 +92,7 @@ def test_addresses_are_no_places_for_files():
             use("s3://bucket/model.json")
 
 
+@pytest.mark.posix
 def test_no_file_replaces_another_unasked(tmp_path):
     """If a file is replaced, the new one has the permissions of the old one."""
     path = tmp_path / "a.txt"
@@ -116,6 +117,7 @@ def test_a_file_without_write_permission_is_never_replaced(tmp_path):
     assert path.read_text() == "old"
 
 
+@pytest.mark.posix
 def test_a_link_keeps_pointing_at_its_file(tmp_path):
     """The file that the link points to is replaced."""
     target, link = tmp_path / "target", tmp_path / "link"
@@ -173,6 +175,7 @@ def unwritable(folder):
     }
 
 
+@pytest.mark.posix
 def test_places_where_no_file_can_be_are_refused(tmp_path):
     """They are refused before any work, with the reason, and no file is left behind."""
     places = unwritable(tmp_path)
@@ -209,6 +212,7 @@ def ledger_beside(folder):
     ]
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_nothing_replaces_a_ledger(tmp_path, overwrite):
     """Whatever is forced, by whatever name; a database of another program is a file like any other."""
@@ -250,6 +254,7 @@ def test_a_ledger_that_is_in_use_by_another_thread_keeps_its_locks_while_a_file_
     assert refused == [True]
 
 
+@pytest.mark.posix
 def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path):
     """Those that the process gives to what it makes, and those of the file that is replaced; never more in between."""
     plain, path = tmp_path / "plain", tmp_path / "a.txt"
@@ -263,6 +268,7 @@ def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+@pytest.mark.posix
 def test_files_that_threads_write_at_once_leave_the_mask_of_the_process_alone(tmp_path):
     """Whoever asks the system for the mask has to change it, and other threads see that."""
     mask, seen, done = os.umask(0o027), set(), threading.Event()

@@ -47,7 +47,7 @@ def json_text(document: Mapping[str, Any]) -> str:
 def write_text(path: str | os.PathLike[str], text: str, *, overwrite: bool = False) -> None:
     """Write a file of text in one step; see `new_file`."""
     with new_file(path, overwrite=overwrite) as unfinished:
-        unfinished.write_text(text, encoding="utf-8")
+        unfinished.write_bytes(text.encode())  # the same bytes on every system, for checksums
 
 
 def rescued(text: str, out: Path, what: str) -> str:
@@ -96,7 +96,7 @@ def new_file(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterat
         unfinished = _created_in(target.parent, mode)
         try:
             yield unfinished
-            with unfinished.open("rb") as written:
+            with unfinished.open("r+b") as written:  # Windows writes out no file that is open for reading
                 os.fsync(written.fileno())  # a full disk may be noticed only here
             if mode is not None:
                 unfinished.chmod(mode)
@@ -140,7 +140,7 @@ def _check_existing(path: str | os.PathLike[str], target: Path, overwrite: bool)
             raise _unwritable(path, "it is a folder" if target.is_dir() else "it is not an ordinary file")
         # By its permission bits, which here bind even the superuser.
         status, anyone = target.stat(), stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
-        own = stat.S_IWUSR if status.st_uid == os.geteuid() else anyone
+        own = stat.S_IWUSR if status.st_uid == getattr(os, "geteuid", int)() else anyone  # 0 on Windows
         if overwrite and not (status.st_mode & own and os.access(target, os.W_OK)):
             raise _unwritable(path, "it has no write permission. Give another name, or grant the permission")
     if belongs_to_ledger(target):
@@ -157,7 +157,7 @@ def _created_in(folder: Path, mode: int | None = None) -> Path:
     made = folder / f".confide-{uuid.uuid4().hex}.part"
     # The system takes the mask of the process off the permissions. To ask for the mask would change it for other threads.
     permissions = 0o666 if mode is None else mode | stat.S_IWUSR
-    os.close(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, permissions))
+    os.close(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, permissions))
     return made
 
 

@@ -1,4 +1,4 @@
-"""Threads that share passes over the rows, and who is told how many rows were used, and how fast that is.
+"""Threads that share passes over the rows, locks among processes, and who is told how many rows were used, and how fast.
 
 The number of passes depends on the rows, so it may be shown on the curator's screen only. The line that `progress` writes by
 itself therefore numbers passes only on a terminal, and never tells how many rows there are, which may be private.
@@ -22,6 +22,14 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from confide.errors import ParameterError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+    import msvcrt
+
+IS_WINDOWS = fcntl is None
 
 Progress: TypeAlias = Callable[[str, int], None]
 """Is called with what is done ("checking", "training" or "scoring") and how many rows of this pass were used, at first 0."""
@@ -235,7 +243,8 @@ def _limited() -> Any:
 
 
 _one_thread = _Limit()
-os.register_at_fork(after_in_child=_one_thread.forget)
+if not IS_WINDOWS:
+    os.register_at_fork(after_in_child=_one_thread.forget)
 
 
 @contextmanager
@@ -324,3 +333,39 @@ def _begun_in(pool: ThreadPoolExecutor, make: Callable[[], Made]) -> Callable[[]
         if not made.done():
             work()
     return made.result
+
+
+_LOCKED_BYTE = 2**31 - 2 if IS_WINDOWS else 2**62
+"""The byte that is locked: a lock may lie behind the end of a file, and SQLite locks bytes far before this one. Windows lets
+nobody else read what is locked, and C libraries of it count such bytes in 32 bits."""
+
+_REFUSALS: tuple[type[OSError], ...] = (OSError,) if IS_WINDOWS else (BlockingIOError, PermissionError)
+"""Words of systems for a lock that somebody else has. On Windows nothing else is to be expected."""
+
+
+def lock(handle: int, *, for_process: bool = False, give_back: bool = False) -> None:
+    """Lock an open file, by whatever name it was opened. Nobody waits. The system gives back what a dead process held.
+
+    Parameters
+    ----------
+    handle : the file, which may be written
+    for_process : whether the lock is a byte that belongs to this process until it closes the file anywhere. Otherwise it
+        belongs to this opening, so that the same process is kept out too, and forked processes share it. On Windows every
+        lock is a byte of one opening
+    give_back : whether the lock, which belongs to this opening, is given back in place of taken
+
+    Raises
+    ------
+    BlockingIOError
+        If it is locked.
+    """
+    try:
+        if IS_WINDOWS:
+            os.lseek(handle, _LOCKED_BYTE, os.SEEK_SET)
+            msvcrt.locking(handle, msvcrt.LK_UNLCK if give_back else msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        elif for_process:
+            fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _LOCKED_BYTE)
+        else:
+            fcntl.flock(handle, fcntl.LOCK_UN if give_back else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except _REFUSALS as error:
+        raise BlockingIOError(error.errno, error.strerror) from None

@@ -10,7 +10,7 @@ from confide.accounting.ledger import Ledger
 from confide.errors import BudgetExceeded, LedgerError
 from confide.privacy.budgets import PureDP
 
-FORK = multiprocessing.get_context("fork")
+FORK = multiprocessing.get_context("fork" if hasattr(os, "fork") else "spawn")
 
 
 def charge_and_count(place, times, start, results):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
-import pwd
 import shutil
 import signal
 import socket
@@ -14,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 PACKAGES = ("sqlalchemy", "psycopg")
 PROGRAMS = ("initdb", "postgres")
@@ -54,11 +54,11 @@ def program(name: str) -> str | None:
     return shutil.which(name, path=os.pathsep.join([*places, os.environ.get("PATH", "")]))
 
 
-def owner() -> pwd.struct_passwd | None:
+def owner() -> Any:
     """An ordinary user for the server."""
     for name in ("postgres", "nobody"):
         with contextlib.suppress(KeyError):
-            return pwd.getpwnam(name)
+            return importlib.import_module("pwd").getpwnam(name)
     return None
 
 

@@ -25,11 +25,10 @@ from confide.estimators.parties import take_part
 from confide.privacy.budgets import PureDP
 from confide.training import charge as training_charge
 from confide.training import fit as training_fit
+from tests.accounting.many_processes import FORK
 from tests.estimators.own_losses import Hyperbola, Pseudo
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning", "ignore::confide.BudgetWarning")
-
-FORK = multiprocessing.get_context("fork")
 
 
 @pytest.fixture

@@ -27,11 +27,10 @@ from confide.accounting import file_storage
 from confide.accounting.ledger import Ledger
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
+from tests.accounting.many_processes import FORK
 
 # A forked child that exits is no test of its own; numpy's threads are idle.
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-
-FORK = multiprocessing.get_context("fork")
 
 
 @pytest.fixture

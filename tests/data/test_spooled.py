@@ -31,6 +31,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.posix
 def test_only_its_owner_can_read_it_and_it_goes_with_its_rows(folder):
     """In messages it has the name of its source; a copy that a worker gets is a path as any other."""
     rows = confide.open_rows(pa.Table.from_pandas(made_up(50)).to_reader(), SCHEMA)
@@ -73,6 +74,7 @@ def test_a_source_that_fails_leaves_nothing(folder):
     assert not list(folder.iterdir())
 
 
+@pytest.mark.posix
 def test_a_full_disk_is_named(folder, monkeypatch):
     """With what to do."""
 
@@ -99,11 +101,11 @@ if sys.argv[1] == "fork":
 if sys.argv[1] == "interrupt":
     raise KeyboardInterrupt
 if sys.argv[1] == "kill":
-    os.kill(os.getpid(), 9)
+    os._exit(9)
 """
 
 
-@pytest.mark.parametrize("end", ["exit", "interrupt", "fork", "kill"])
+@pytest.mark.parametrize("end", ["exit", "interrupt", "kill", pytest.param("fork", marks=pytest.mark.posix)])
 def test_it_is_gone_after_the_program(folder, end, monkeypatch):
     """Also after an interruption. A killed program's file is removed by the next one; a copy of a process removes none."""
     run = subprocess.run(

@@ -12,9 +12,10 @@ from confide.studies.progress import only_run
 from tests.studies.examples import study_of
 
 HOLD = """
-import fcntl, sys
-with open(sys.argv[1], "w") as held:
-    fcntl.flock(held, fcntl.LOCK_EX)
+import sys
+from confide.threads import lock
+with open(sys.argv[1], "a") as held:
+    lock(held.fileno())
     print("held", flush=True)
     sys.stdin.read()
 """

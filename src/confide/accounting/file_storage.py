@@ -5,7 +5,6 @@ Proof of durability: proofs/ledger.md, section 8.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Self
 
 from confide.accounting.records import FORMAT_VERSION, Record, damaged, following, one_at_a_time
 from confide.errors import LedgerError, ParameterError
+from confide.threads import IS_WINDOWS, lock
 
 if TYPE_CHECKING:
     import sqlite3
@@ -31,8 +31,6 @@ _PATIENCE = 60.0
 """Seconds to wait for other processes."""
 _PAUSE = 0.001
 """Seconds between two attempts to lock a file, at first; they grow to 5 times as many (benchmarks/ledger_rate.py)."""
-_LOCKED_BYTE = 2**62
-"""The byte by which a session locks the file: a lock may lie behind its end, and SQLite locks bytes far before this one."""
 _MOUNTS = Path("/proc/self/mountinfo")
 _ALONE = "ro&immutable=1"
 """SQLite then reads the file without its log and without locks. The session checks whether somebody else wrote meanwhile."""
@@ -130,13 +128,17 @@ class RecordsInFile:
             # Whoever finds the file has to wait for its lock until it has one name.
             with one_at_a_time:
                 try:
-                    _lock(new)
                     with suppress(FileExistsError):  # another process was faster
-                        self.path.hardlink_to(new)
-                    new.unlink()
+                        if IS_WINDOWS:  # a file that is open cannot be removed, and a rename replaces none
+                            new.rename(self.path)
+                        else:
+                            _lock(new)
+                            self.path.hardlink_to(new)
+                    new.unlink(missing_ok=True)
                 finally:
                     one_at_a_time.end()
-            _sync_folder(self.path.parent)
+            if not IS_WINDOWS:  # there no folder can be opened
+                _sync_folder(self.path.parent)
         except OSError as error:
             raise LedgerError(f"{self.path} cannot be created: {error.strerror}. Use a folder on a local disk.") from None
         finally:
@@ -251,10 +253,10 @@ def _lock(path: Path) -> None:
         file = path.open("r+b", buffering=0)
         one_at_a_time.endings.append(file.close)
         try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _LOCKED_BYTE)
+            lock(file.fileno(), for_process=True)
             if os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 break
-        except (BlockingIOError, PermissionError):  # both words are in use for a lock that another process holds
+        except BlockingIOError:
             if time.monotonic() > deadline:
                 raise LedgerError(f"{path} {_CAUSES[_BUSY]}. Nothing was used.") from None
         one_at_a_time.end()

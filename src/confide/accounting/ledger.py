@@ -15,14 +15,7 @@ from typing import Any, TypeAlias
 
 from confide.accounting import filters
 from confide.accounting.attempts import Attempts, mark_text
-from confide.accounting.batches import (
-    Batch,
-    Shared,
-    Sublimit,
-    events_of_charge,
-    listed_charges,
-    sublimits_of,
-)
+from confide.accounting.batches import Batch, Shared, Sublimit, events_of_charge, listed_charges, sublimits_of
 from confide.accounting.database_storage import RecordsInDatabase, stored_records
 from confide.accounting.file_storage import RecordsInFile
 from confide.accounting.records import (

@@ -260,7 +260,7 @@ def current_user() -> str:
     """The name of the user, for the ledger; "unknown" where the system knows none."""
     try:
         return getpass.getuser()
-    except (KeyError, OSError):
+    except (ImportError, KeyError, OSError):
         return "unknown"
 
 

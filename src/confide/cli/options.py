@@ -249,11 +249,7 @@ class Release(Spending):
         return files
 
     def written(
-        self,
-        what: str,
-        out: Path,
-        make: Callable[..., Released],
-        told: Callable[[Released], tuple[str, dict[str, Any]]],
+        self, what: str, out: Path, make: Callable[..., Released], told: Callable[[Released], tuple[str, dict[str, Any]]]
     ) -> None:
         """Charge and make it, write it to a file, and show it.
 

@@ -11,7 +11,6 @@ Types are those that the source declares. Where it declares none, the file is CS
 from __future__ import annotations
 
 import csv
-import fcntl
 import io
 import os
 import shutil
@@ -22,18 +21,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import groupby
-from pathlib import Path, PosixPath
-from typing import Any, BinaryIO
+from pathlib import Path
+from typing import Any, BinaryIO, cast
 
 from confide.data.files import BATCH_ROWS
 from confide.errors import ConfideError, FileError, InputError, imported
+from confide.threads import IS_WINDOWS, lock
 
 _PREFIX = "confide-rows-"
+_LOCK = ".lock"
+"""The file of a folder that is locked for as long as the folder is used."""
 _SECONDS_TO_LOCK = 60
 """A folder that is older than this and is not locked was left behind by a program that was killed."""
 
 
-class SpooledFile(PosixPath):
+class SpooledFile(type(Path())):  # type: ignore[misc]  # the class of paths of this system
     """The path of a private temporary file. The file is removed when this object is no longer used.
 
     In messages it has the name of what the rows came from.
@@ -59,41 +61,36 @@ def spooled(name: str, source: str, write: Callable[[BinaryIO], object]) -> Spoo
     FileError
         If it cannot be written.
     """
-    failed: str | None = None
     try:
         _remove_what_was_left()
         folder = tempfile.mkdtemp(prefix=_PREFIX)
-        lock = os.open(folder, os.O_RDONLY)
-    except OSError as error:
-        failed = error.strerror
-    if failed is None:
+        handle = os.open(f"{folder}/{_LOCK}", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         path = SpooledFile(folder, name)
         path.source = source
-        remove = weakref.finalize(path, _remove, Path(folder), lock, os.getpid())
+        remove = weakref.finalize(path, _remove, Path(folder), handle, os.getpid())
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(handle)
             path.parent.mkdir(parents=True, exist_ok=True)
-            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+            with open(path, "xb", opener=partial(os.open, mode=0o600)) as stream:
                 write(stream)
-        except OSError as error:
-            failed = error.strerror
-            remove()
         except BaseException:
             remove()
             raise
-    if failed is not None:
-        raise FileError(
-            f"{source}: its rows cannot be kept in the folder of temporary files, {tempfile.gettempdir()} ({failed}). Make "
-            f"room there, or name another folder as the variable TMPDIR."
-        )
-    return path
+        return path
+    except OSError as error:
+        failed = error.strerror
+    # Raised outside the handler, so that the original error is not attached.
+    raise FileError(
+        f"{source}: its rows cannot be kept in the folder of temporary files, {tempfile.gettempdir()} ({failed}). Make room "
+        f"there, or name another folder as the variable TMPDIR."
+    )
 
 
-def _remove(folder: Path, lock: int, owner: int) -> None:
-    """Remove a folder, and let go of it. A process that was made as a copy of its owner leaves the folder to it."""
+def _remove(folder: Path, handle: int, owner: int) -> None:
+    """Let go of a folder, and remove it. A process that was made as a copy of its owner leaves the folder to it."""
     if os.getpid() == owner:
+        os.close(handle)  # Windows removes no file that is open
         shutil.rmtree(folder, ignore_errors=True)
-        os.close(lock)
 
 
 def _remove_what_was_left() -> None:
@@ -101,14 +98,11 @@ def _remove_what_was_left() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError):
             status = folder.lstat()
-            if status.st_uid != os.getuid() or time.time() - status.st_mtime < _SECONDS_TO_LOCK:
+            if status.st_uid != getattr(os, "getuid", int)() or time.time() - status.st_mtime < _SECONDS_TO_LOCK:
                 continue
-            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
-            finally:
-                os.close(lock)
+            with (folder / _LOCK).open("ab") as opened:
+                lock(opened.fileno())
+            shutil.rmtree(folder, ignore_errors=True)  # which follows no link
 
 
 def given_by(source: str, items: Callable[[], Iterable[Any]]) -> Iterator[Any]:
@@ -199,9 +193,7 @@ def spooled_pieces(rows: Any) -> tuple[SpooledFile, ...]:
     """
     import pyarrow as pa
 
-    begin, source = pieces_of(rows), f"the {type(rows).__name__}"
-    if begin is None:
-        raise TypeError("these rows do not come in pieces.")  # every caller has asked
+    begin, source = cast("Callable[[], Iterable[Any]]", pieces_of(rows)), f"the {type(rows).__name__}"
     tables = given_by(source, lambda: map(_plain_table, begin()))
     runs = groupby((table for table in tables if table.num_rows), key=lambda table: table.schema)
     files = tuple(spooled("rows.feather", source, partial(_write_tables, schema, run)) for schema, run in runs)
@@ -255,6 +247,7 @@ def as_frame(rows: Any) -> Any:
     if pieces_of(rows) is None:
         return rows
     pa: Any = imported("pyarrow", "a table in pieces", "files")
-    # The file is removed here, and what it holds vanishes with the table.
-    tables = [pa.ipc.open_file(pa.memory_map(os.fspath(path))).read_all() for path in spooled_pieces(rows)]
+    # The file is removed here, and what it holds vanishes with the table. Windows removes no file that is mapped.
+    opened = pa.OSFile if IS_WINDOWS else pa.memory_map
+    tables = [pa.ipc.open_file(opened(os.fspath(path))).read_all() for path in spooled_pieces(rows)]
     return pa.concat_tables(tables, promote_options="permissive")

@@ -537,10 +537,7 @@ def _without_intervals(released: ReleasedCoefficients, name: str = "Coefficients
 
 def more_heads(released: ReleasedCoefficients) -> tuple[str, ...]:
     """The headings behind those of name, unit and value: the ratio, such as the odds ratio, and the noise."""
-    return (
-        *filter(None, (released.ratio,)),
-        *("even noise", "most noise") * (released.coefficients[0].noise is not None),
-    )
+    return (*filter(None, (released.ratio,)), *("even noise", "most noise") * (released.coefficients[0].noise is not None))
 
 
 def coefficient_cells(

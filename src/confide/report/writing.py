@@ -66,7 +66,7 @@ def write_pdf(page: str, path: str | os.PathLike[str], *, overwrite: bool = Fals
         source, printed = Path(folder, "report.html"), Path(folder, "report.pdf")
         source.write_text(page, encoding="utf-8")
         # Chromium refuses its sandbox to the superuser.
-        flags = [*FLAGS, "--no-sandbox"] if os.geteuid() == 0 else [*FLAGS]
+        flags = [*FLAGS, "--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else [*FLAGS]
         files = [f"--user-data-dir={folder}/profile", "--no-pdf-header-footer", f"--print-to-pdf={printed}"]
         command = [program, *flags, *files, source.as_uri()]
         try:

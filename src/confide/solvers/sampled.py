@@ -450,10 +450,7 @@ class SampledNewton:
         """
         middle = mean_of(objective)
         method = LimitedMemory(
-            _MOST_CENTRE_STEPS,
-            metric=metric,
-            relative_tolerance=_CLOSE_ON_THE_WAY,
-            most_slow_steps=_MOST_SLOW_STEPS,
+            _MOST_CENTRE_STEPS, metric=metric, relative_tolerance=_CLOSE_ON_THE_WAY, most_slow_steps=_MOST_SLOW_STEPS
         )
         # The further the problems lie apart, the less it matters how close to the centre they begin.
         apart = float(np.median(np.linalg.norm(objective.linear - middle.linear, axis=1)))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any
 from confide.errors import FileError, StudyError
 from confide.files import json_text, sha256_of, write_text
 from confide.studies.study import Study, changes, fingerprint, leaves, refused
+from confide.threads import lock
 
 # How far a study has come, in a file beside it. It holds public facts, checksums and released numbers, and nothing else.
 
@@ -205,13 +204,14 @@ def step_of_fit(study: Study, state: State, facts: Mapping[str, Any], ledger: Le
         unless `again` says that it is charged anew. Nothing was charged.
     """
     out, mark, before = study.located(study.outputs.model), fingerprint(facts), state.fit
-    _check_ledger(study, state.fit, ledger)
+    _check_ledger(study, before, ledger)
     checksum, charges = checksum_of(out), ledger.charges_of(mark)
     begun = Begun(facts, mark, ledger.identity, charges)
     if before is not None and before.fingerprint != mark and ledger.has_charged(before):
         if not again:
             raise refused("changed", path=study.path, since="its model", what="; ".join(changes(before.facts, facts)))
-        _refuse_existing(out, checksum)
+        if checksum is not None:
+            raise refused("model", path=out)
         return Step(Standing.AGAIN, begun)
     if before is not None and before.fingerprint == mark and charges > before.earlier:
         written = before.sha256
@@ -231,7 +231,8 @@ def step_of_fit(study: Study, state: State, facts: Mapping[str, Any], ledger: Le
     if charges and not again:
         # The state of that run is gone, or a run that was to charge anew stopped before it did.
         raise refused("charged", place=ledger.place, path=study.state_path)
-    _refuse_existing(out, checksum)
+    if checksum is not None:
+        raise refused("model", path=out)
     return Step(Standing.AGAIN if charges else Standing.TO_DO, begun)
 
 
@@ -303,11 +304,6 @@ def report_standing(study: Study, state: State, made_from: str) -> Standing:
     return Standing.DONE if state.report["made_from"] == made_from else Standing.TO_DO
 
 
-def _refuse_existing(out: Path, checksum: str | None) -> None:
-    if checksum is not None:
-        raise refused("model", path=out)
-
-
 def _check_ledger(study: Study, before: Begun | None, ledger: LedgerFacts) -> None:
     if before is not None and before.ledger != ledger.identity:
         raise refused("other_ledger", path=study.state_path, place=ledger.place)
@@ -330,21 +326,18 @@ def only_run(study: Study) -> Iterator[None]:
         If the lock cannot be made.
     """
     place = study.state_path.with_name(f"{study.state_path.name}.lock")
-    try:
-        handle = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    except OSError as error:
-        raise FileError(f"cannot write {place}: {error.strerror}.") from None
-    try:
+    with ExitStack() as held:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            opened = held.enter_context(place.open("ab"))
+            lock(opened.fileno())
         except BlockingIOError:
             raise StudyError(f"{study.path}: another run of this study is going on. Wait until it has ended.") from None
         except OSError as error:
-            raise FileError(f"cannot lock {place}: {error.strerror}. Keep the study in a folder on a local disk.") from None
+            raise FileError(
+                f"cannot write or lock {place}: {error.strerror}. Keep the study in a folder on a local disk."
+            ) from None
         try:
             yield
         finally:
             # A process that was forked meanwhile would keep the lock if the file were only closed.
-            fcntl.flock(handle, fcntl.LOCK_UN)
-    finally:
-        os.close(handle)
+            lock(opened.fileno(), give_back=True)

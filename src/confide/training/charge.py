@@ -197,7 +197,8 @@ class Stops:
         if self._handlers or threading.current_thread() is not threading.main_thread():
             return
         with suppress(ValueError):  # the main thread of another interpreter gets no signals, and may not say what they do
-            for number in map(signal.Signals.__getitem__, self.names):
+            known = signal.Signals.__members__  # Windows has no SIGHUP
+            for number in map(known.__getitem__, filter(known.__contains__, self.names)):
                 handler = signal.getsignal(number)
                 if handler is not None and handler is not signal.SIG_IGN:
                     # Remembered first: to put back a handler that was never exchanged does no harm.
