@@ -381,6 +381,7 @@ def test_the_workflow_runs_commands_that_exist(name: str) -> None:
     declared = {text.rsplit(" ", 1)[1] for text in classifiers if re.search(r"Python :: 3\.\d", text)}
     versions = set(re.findall(r'"(3\.\d+)"', workflow))
     assert versions == declared if name == "tests" else versions < declared
+    assert all((ROOT / place).exists() for place in re.findall(r"\btests/\S+", workflow))
     # An action is named by its commit, because a tag can be moved.
     assert all(re.search(r"@[0-9a-f]{40} # v\d", line) for line in workflow.splitlines() if "uses:" in line)
 
