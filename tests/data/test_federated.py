@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 from multiprocessing import Pipe, get_context
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -54,22 +55,23 @@ class Recording:
 
 
 def test_a_fit_over_parties_is_the_fit_on_all_their_rows(tmp_path):
-    """Three processes of their own; what they send is sums, whose size does not grow with the rows."""
+    """A process of its own and two threads; what they send is sums, whose size does not grow with the rows."""
     frame = made_up()
     context = get_context("spawn")
     pipes = [context.Pipe() for _ in range(3)]
     files, bounds = (None, str(tmp_path / "b.parquet"), None), (0, 400, 2000, 3000)
-    processes = [
-        context.Process(target=party, args=(theirs, files[i], bounds[i], bounds[i + 1]))
+    parties = [
+        (context.Process if files[i] else Thread)(target=party, args=(theirs, files[i], bounds[i], bounds[i + 1]))
         for i, (_, theirs) in enumerate(pipes)
     ]
-    for process in processes:
-        process.start()
+    for each in parties:
+        each.start()
     connections = [Recording(ours) for ours, _ in pipes]
     model = estimator().fit(FederatedRows(SCHEMA, connections))
-    for process in processes:
-        process.join(60)
-        assert process.exitcode == 0
+    for each in parties:
+        each.join(60)
+    assert parties[1].exitcode == 0
+    assert not any(each.is_alive() for each in parties)
     memory = estimator().fit(frame, frame["ill"])
     assert np.array_equal(model.coef_, memory.coef_)
     assert set(memory.guarantee_.assumptions) < set(model.guarantee_.assumptions)

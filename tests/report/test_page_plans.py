@@ -12,6 +12,7 @@ import pytest
 from confide import ApproxDP, HuberRegressor, LogisticRegression, Schema
 from confide.errors import ParameterError
 from confide.guarantee import Guarantee
+from confide.planning import simulation
 from confide.planning.advice import in_words, verdict_of
 from confide.planning.made_up_fits import estimator_with
 from confide.privacy.budgets import ZCDP, Neighbours, PureDP, as_budget
@@ -34,9 +35,15 @@ COMMAND = ("plan", "--model", "logistic", "--features", 5)
 
 @pytest.fixture(autouse=True)
 def _few_steps(monkeypatch):
-    """One step to either side or none, so that a page takes seconds."""
+    """One step to either side or none, and few rows made up for forecasts, so that a page takes a second or two."""
     monkeypatch.setattr(pages, "_DOUBLINGS", (1, 1))
     monkeypatch.setattr(pages, "_FEWER_DOUBLINGS", (1, 0))
+    monkeypatch.setattr(simulation, "_N_ROWS", 1000)
+    monkeypatch.setattr(simulation, "_N_DESIGNS", 2)
+    simulation._made_up_rows.cache_clear()
+    yield
+    # What was made up of few rows is for no other test.
+    simulation._made_up_rows.cache_clear()
 
 
 def facts_of(page):

@@ -155,16 +155,16 @@ def test_rows_of_persons_and_weights_of_rows_do_not_matter(tmp_path):
     assert 5013.0 in atoms_of(model)["gain"]
 
 
-@pytest.mark.parametrize("cache", [False, True])
-def test_rows_in_files_and_partitions_give_the_same_release(cache, tmp_path, monkeypatch):
+def test_rows_in_files_and_partitions_give_the_same_release(tmp_path, monkeypatch):
     """To the bit from files, kept or read again; from partitions the same atoms."""
     monkeypatch.setattr("confide.data.file_rows._HELD_BYTES", 0)
     model = fitted(random_state=1)
     ROWS.to_parquet(tmp_path / "rows.parquet")
-    rows = confide.open_rows(tmp_path / "rows.parquet", SCHEMA, cache=cache)
-    streamed = AdditiveClassifier(BUDGET, schema=SCHEMA, random_state=1).fit(rows)
-    np.testing.assert_array_equal(streamed.coef_, model.coef_)
-    assert streamed.schema_ == model.schema_
+    for cache in (False, True):
+        rows = confide.open_rows(tmp_path / "rows.parquet", SCHEMA, cache=cache)
+        streamed = AdditiveClassifier(BUDGET, schema=SCHEMA, random_state=1).fit(rows)
+        np.testing.assert_array_equal(streamed.coef_, model.coef_)
+        assert streamed.schema_ == model.schema_
     dask = pytest.importorskip("dask.dataframe")
     parts = confide.open_rows(dask.from_pandas(ROWS, npartitions=3), SCHEMA)
     divided = AdditiveClassifier(BUDGET, schema=SCHEMA, random_state=1).fit(parts)

@@ -95,11 +95,12 @@ def test_columns_that_matter_are_drawn_more_often(model):
 
 
 def test_features_follow_from_released_numbers_alone(monkeypatch):
-    """The same sums and counts over other rows lead to the same map, columns and atoms."""
+    """The same sums and counts over other rows lead to the same map, columns and atoms; few rows have them by the schema."""
+    schema = replace(SCHEMA, random_features=FEATURES_OF_FEW_COLUMNS)
     found = (1.3, 0.7, 1.9, 0.8, 0.67, 1.0, 1.1)
     monkeypatch.setattr(scales, "scales_by", lambda *_: found)
     monkeypatch.setattr(AtomsOfColumns, "decoded", lambda *_: ((777.0,),))
-    one, other = fitted(), fitted(table(N, seed=5)[::-1], random_state=3)
+    one, other = fitted(ROWS[:3000], schema), fitted(table(3000, seed=5)[::-1], schema, random_state=3)
     assert one._fourier == other._fourier
     assert one.schema_ == other.schema_
     np.testing.assert_array_equal(one._fourier.features.frequencies, other._fourier.features.frequencies)
@@ -132,10 +133,16 @@ def test_files_reports_and_later_fits_know_it(model, tmp_path):
     assert later.schema_.random_features == FEATURES_OF_FEW_COLUMNS
 
 
-def test_rows_in_files_give_the_same_release(model, tmp_path):
-    ROWS.to_parquet(tmp_path / "rows.parquet")
-    streamed = confide.AdditiveClassifier(BUDGET, schema=SCHEMA, random_state=0)
-    streamed.fit(confide.open_rows(tmp_path / "rows.parquet", SCHEMA))
+def test_rows_in_files_give_the_same_release(tmp_path):
+    """Where the schema asks for such features, few rows have all parts of the plan too."""
+    schema, rows = replace(SCHEMA, random_features=FEATURES_OF_FEW_COLUMNS), ROWS[:3000]
+    plan = confide.AdditiveClassifier(BUDGET, schema=schema).plan(len(rows))
+    assert [part.query.name for part in plan.parts] == ["atoms", "scaling", "centring"]
+    model = fitted(rows, schema)
+    rows.to_parquet(tmp_path / "rows.parquet")
+    streamed = confide.AdditiveClassifier(BUDGET, schema=schema, random_state=0)
+    streamed.fit(confide.open_rows(tmp_path / "rows.parquet", schema))
+    assert 777.0 in model.schema_.columns[0].atoms
     assert streamed._fourier == model._fourier
     np.testing.assert_array_equal(streamed.coef_, model.coef_)
 
@@ -180,7 +187,8 @@ def test_a_regression_has_none():
 @pytest.mark.parametrize(("budget", "n_classes"), [(PureDP(30.0), 2), (BUDGET, 3)], ids=["pure", "three classes"])
 def test_atoms_are_found_beside_features_without_scales(budget, n_classes):
     """Where a schema asks for such features and no scales can be found, all columns have the same chance."""
-    rows = ROWS.assign(y=np.where((ROWS["age"] > 60) & (n_classes == 3), "o", ROWS["y"]))
+    rows = ROWS[:8000]
+    rows = rows.assign(y=np.where((rows["age"] > 60) & (n_classes == 3), "o", rows["y"]))
     classes = ["n", "p"] if n_classes == 2 else ["n", "o", "p"]
     columns = COLUMNS | {"kind": {"categories": [*"abcd", *map(str, range(90))], "other": True}}
     target = {"column": "y", "classes": classes} if n_classes == 3 else SCHEMA.target
