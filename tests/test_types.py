@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -53,10 +54,11 @@ confide.PrivateSearchCV(model, {}, budget=1.0, method="best")  # wrong: arg-type
 
 
 def test_right_calls_pass_and_wrong_calls_are_found(tmp_path):
-    """In a folder of its own, as a user runs it."""
+    """In a folder of its own, as a user runs it. What is known of modules is kept beside other caches."""
     pytest.importorskip("mypy", reason="mypy is not installed")
     (tmp_path / "calls.py").write_text(CALLS, encoding="utf-8")
-    command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "--no-error-summary", "calls.py"]
+    kept = Path(__file__).resolve().parents[1] / ".mypy_cache" / "calls"
+    command = [sys.executable, "-m", "mypy", "--strict", f"--cache-dir={kept}", "--no-error-summary", "calls.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     told = {int(line): code for line, code in re.findall(r"(?m)^calls\.py:(\d+): error: .*\[([\w-]+)\]$", done.stdout)}
     wrong = {

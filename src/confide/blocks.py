@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from html import escape
 from itertools import zip_longest
+from operator import attrgetter
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -245,17 +246,12 @@ def json_value(value: Any) -> Any:
     if hasattr(value, "to_dict"):
         return value.to_dict()
     if is_dataclass(value):
-        return fields_as_json(value)
+        return as_json(value, " ".join(map(attrgetter("name"), fields(value))))
     if isinstance(value, Mapping):
-        return {name: json_value(part) for name, part in value.items()}
+        return dict(zip(value, map(json_value, value.values()), strict=True))
     if isinstance(value, tuple | list):
         return list(map(json_value, value))
     return str(value) if isinstance(value, StrEnum) else value.tolist() if hasattr(value, "tolist") else value
-
-
-def fields_as_json(of: Any) -> dict[str, Any]:
-    """A JSON form of a dataclass: its fields by name."""
-    return {field.name: json_value(getattr(of, field.name)) for field in fields(of)}
 
 
 def as_json(of: object, names: str, **others: Any) -> dict[str, Any]:

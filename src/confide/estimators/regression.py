@@ -165,15 +165,15 @@ class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):
 
         scikit-learn's checks test the score of regressors on such a data set, on which sums are at most 200.
         """
+        if self.schema is not None:
+            return False  # its columns are others, and no plan needs to be made
         try:
             plan = make_plan(self._settings(None), 10, 200)
         except ParameterError:
             return False
         if isinstance(plan, StatisticsPlan):
-            is_noisy = max(plan.product_deviation, plan.target_deviation) > 2.0
-        else:
-            is_noisy = plan.noise_norm * plan.l2 > math.sqrt(plan.problem.n_weights)
-        return self.schema is None and is_noisy
+            return bool(max(plan.product_deviation, plan.target_deviation) > 2.0)
+        return bool(plan.noise_norm * plan.l2 > math.sqrt(plan.problem.n_weights))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from confide.array_types import Array
+from confide.blocks import as_json
 from confide.errors import ParameterError
-from confide.evaluations.result import CalibratedEvaluation, ShownTable, shown, written_all
+from confide.evaluations.result import CalibratedEvaluation, ShownTable, shown
 from confide.evaluations.tables import LOSS_DEGREE, ClassTables, weights_of_power
 from confide.inference.rates import UNKNOWN, NoisyTable, Rate, mean_of, within
 from confide.known_words import suggest_keywords_of
@@ -129,15 +130,8 @@ class ClassEvaluation(CalibratedEvaluation):
         return marks
 
     def facts(self) -> dict[str, Any]:
-        return {
-            "classes": list(self.classes),
-            "clip": self.layout.clip,
-            "recall": written_all(self.recall),
-            "precision": written_all(self.precision),
-            "f1": written_all(self.f1),
-            "confusion": [[rate.to_dict() for rate in row] for row in self.confusion],
-            **self.calibration_facts("shares"),
-        }
+        rates = as_json(self, "classes clip recall precision f1 confusion", clip=self.layout.clip)
+        return rates | self.calibration_facts("shares")
 
     def further_tables(self) -> list[ShownTable]:
         confusion = {

@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from confide.array_types import Array
+from confide.blocks import as_json
 from confide.evaluations.number_errors import ratio_to_spread
-from confide.evaluations.result import ShownTable, TablesEvaluation, shown, written_all
+from confide.evaluations.result import ShownTable, TablesEvaluation, shown
 from confide.evaluations.tables import (
     ERROR_DEGREE,
     LOSS_DEGREE,
@@ -127,8 +128,7 @@ class ModelComparison(TablesEvaluation):
         if isinstance(self.layout, NumberPairTables):
             layout = self.layout
             return {"target": self.target, "low": layout.low, "high": layout.high, "clip": layout.clip}
-        alone = {"first": written_all(self.first), "second": written_all(self.second)}
-        return {"classes": list(self.classes), "clip": self.layout.clip} | alone
+        return as_json(self, "classes clip first second", clip=self.layout.clip)
 
     def further_tables(self) -> list[ShownTable]:
         if not self.classes:

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from confide.array_types import Array
-from confide.blocks import Block, Shown, frame_of, heading, table, text
+from confide.blocks import Block, Shown, as_json, frame_of, heading, json_value, table, text
 from confide.errors import ParameterError, is_text
 from confide.evaluations.tables import ClassTables, Layout, NumberTables
 from confide.inference.forecast import rounded, rows_to_be_known
@@ -154,10 +154,9 @@ class TablesEvaluation(Shown, ABC):
             **facts_of_release(self),
             "n_rows": self.n_rows,
             "count_deviation": self.plan.deviation,
-            "rates": written_all(self.rates),
+            "rates": json_value(self.rates),
             "group_column": self.groups.column,
-            "by_group": {name: written_all(rates) for name, rates in self.by_group.items()},
-            "group_differences": {name: written_all(rates) for name, rates in self.group_differences.items()},
+            **as_json(self, "by_group group_differences"),
             **self.facts(),
             "tables": [table.counts.tolist() for table in self.tables],
         }
@@ -248,8 +247,7 @@ class CalibratedEvaluation(TablesEvaluation):
         """The calibration as JSON values; `name` is that of the rates."""
         if not self.layout.n_bins:
             return {"calibration": None}
-        rates = ((name, self.calibration), ("band", self.calibration_band))
-        return {"calibration": {"edges": [*self.edges]} | {key: [one.to_dict() for one in band] for key, band in rates}}
+        return {"calibration": json_value({"edges": self.edges, name: self.calibration, "band": self.calibration_band})}
 
     def calibration_tables(self, title: str, predicted: str, rate: str, number: str) -> list[ShownTable]:
         """The table of the calibration, if there is one; `number` is the format of the ends of bins."""
@@ -266,11 +264,6 @@ class CalibratedEvaluation(TablesEvaluation):
 def _any_known(rates: Mapping[str, Rate]) -> bool:
     """Whether the noise hides not all of these rates."""
     return any(rate.value is not None for rate in rates.values())
-
-
-def written_all(rates: Mapping[str, Rate]) -> dict[str, dict[str, float | None]]:
-    """Rates as JSON values, by name."""
-    return {name: rate.to_dict() for name, rate in rates.items()}
 
 
 def shown(title: str, what: str, rates: Mapping[str, Rate]) -> ShownTable:
