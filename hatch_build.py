@@ -113,6 +113,11 @@ def repository() -> str:
     return os.environ.get("CONFIDE_REPOSITORY") or (f"{server}/{name}" if server and name else "")
 
 
+_PICTURE = r"!\[[^\[\]]*\]\([^()]*\)"
+_LINK = re.compile(rf"(!?)\[((?:[^\[\]]|{_PICTURE})*)\]\(([^()\s]+)((?:\s+\"[^\"]*\")?)\)")
+"""A link or a picture of Markdown, which may have a title, or a picture in place of its words."""
+
+
 def first_page(text: str, address: str, version: str) -> str:
     """README.md with links that lead somewhere from an index of packages: to the files of this version.
 
@@ -124,14 +129,15 @@ def first_page(text: str, address: str, version: str) -> str:
     """
 
     def link(found: re.Match[str]) -> str:
-        mark, words, target = found.groups()
+        mark, words, target, title = found.groups()
+        words = _LINK.sub(link, words)  # a link may stand around a picture
         if re.match(r"https?://|mailto:|#", target):
-            return found[0]
+            return f"{mark}[{words}]({target}{title})"
         if not address:
             return "" if mark else words
-        return f"{mark}[{words}]({address}/{'raw' if mark else 'blob'}/v{version}/{target})"
+        return f"{mark}[{words}]({address}/{'raw' if mark else 'blob'}/v{version}/{target}{title})"
 
-    return re.sub(r"(!?)\[([^\[\]]*)\]\(([^()\s]+)\)", link, text)
+    return _LINK.sub(link, text)
 
 
 class FirstPageHook(MetadataHookInterface):

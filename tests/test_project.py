@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from hatch_build import compiler, platform
+from hatch_build import compiler, first_page, platform
 from scripts import lock, reading_paths
 from scripts.reading_paths import count_code_lines
 
@@ -345,6 +345,21 @@ def test_the_first_page_leads_somewhere_from_an_index_of_packages(tmp_path: Path
     assert without[1] == 0
     assert whole[0] > without[0] + 10
     assert whole[1] == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "known", "unknown"),
+    [
+        ('[a](docs/a.md "Of A")', '[a](W/blob/v1/docs/a.md "Of A")', "a"),
+        ("[![b](p/b.svg)](docs/b.md#c)", "[![b](W/raw/v1/p/b.svg)](W/blob/v1/docs/b.md#c)", ""),
+        ("[![b](https://x/b.svg)](docs/b.md)", "[![b](https://x/b.svg)](W/blob/v1/docs/b.md)", "![b](https://x/b.svg)"),
+        ("[a](https://x) ![p](p.png)", "[a](https://x) ![p](W/raw/v1/p.png)", "[a](https://x) "),
+    ],
+)
+def test_links_with_titles_and_around_pictures_lead_somewhere_too(text: str, known: str, unknown: str) -> None:
+    """With the address of the repository they have it, and without it no link leads nowhere."""
+    assert first_page(text, "W", "1") == known
+    assert first_page(text, "", "1") == unknown
 
 
 def test_the_citation_names_this_version() -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 from confide.effects.effects import Effect, Points, Value
-from confide.effects.picture import effect_limits, even_ticks, number_text, shown_levels, ticks_of
+from confide.effects.picture import effect_limits, even_ticks, number_text, shown_levels, spaced_ticks, ticks_of
 from confide.features.codes import encoding_of
 from confide.features.columns import CategoryColumn, NumberColumn
 
@@ -42,6 +45,22 @@ def test_the_scale_log10_has_round_numbers_from_its_low_on():
     assert ticks(100, 10**4) == [100, 1000, 10_000]
     assert ticks(0.001, 10**4) == [0.001, 0.01, 0.1, 1, 10, 100, 1000, 10_000]
     assert ticks(20_000, 500_000) == [20_000, 50_000, 100_000, 200_000, 500_000]
+
+
+@pytest.mark.parametrize("limits", [(-11_500, 7_600), (-0.9, 1.3), (-123_456, 99), (0.001, 0.0032)])
+@pytest.mark.parametrize("inches", [1.2, 2.4, 5.0])
+def test_numbers_of_effects_stand_apart_as_they_are_drawn(limits, inches):
+    """By the widths that Matplotlib measures; what would touch is left out, and nothing that has room."""
+    figure = Figure(figsize=(inches, 1.0))
+    axes = figure.add_axes((0.0, 0.5, 1.0, 0.4))
+    ticks = spaced_ticks(*limits, 72.0 * inches)
+    axes.set_xlim(*limits)
+    axes.set_xticks(list(ticks), list(ticks.values()))
+    axes.tick_params(labelsize="small")
+    FigureCanvasAgg(figure).draw()
+    boxes = [label.get_window_extent() for label in axes.get_xticklabels()]
+    assert all(one.x1 + 2.0 < other.x0 for one, other in pairwise(boxes))
+    assert len(boxes) >= (3 if inches > 2.0 else 1)
 
 
 def test_numbers_are_short():

@@ -19,6 +19,8 @@ from confide.features.columns import shown_number, with_unit
 
 _CLOSEST = 0.13
 """Numbers on an axis are at least this share of its length apart, so that their texts do not touch."""
+_WIDTH_OF_LETTER = 5.5
+"""Points that a digit takes in small letters; a sign takes more, and a point less."""
 
 
 def even_ticks(low: float, high: float, most: int = 5) -> list[float]:
@@ -28,6 +30,16 @@ def even_ticks(low: float, high: float, most: int = 5) -> list[float]:
     step = next(step for factor in (1.0, 2.0, 5.0, 10.0, 20.0) if (high - low) / (step := factor * power) <= most)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [round(place * step, 12) for place in range(first, last + 1)]
+
+
+def spaced_ticks(low: float, high: float, room: float) -> dict[float, str]:
+    """Round numbers for an axis of this length, in points, with their texts: as many as stand apart in small letters."""
+    for most in (5, 4, 3, 2):
+        ticks = {tick: number_text(tick) for tick in even_ticks(low, high, most)}
+        step = min(np.diff(list(ticks)), default=high - low)
+        if _WIDTH_OF_LETTER * (max(map(len, ticks.values()), default=0) + 2) <= room * step / (high - low):
+            return ticks
+    return {0.0: "0"} if low <= 0.0 <= high else {}
 
 
 def ticks_of(points: Points) -> list[float]:
@@ -207,7 +219,9 @@ def shortened(text: str, most: int) -> str:
 
 
 _MOST_IN_A_LINE, _MOST_LEVELS, _LONGEST_NAME = 3, 12, 22
-NOISE_IN_PICTURE = "grey: what noise alone makes, dark if rows are spread evenly, light however few rows have a value"
+NOISE_IN_PICTURE = (
+    "grey: what noise alone could make, dark if all values are equally frequent, light even where no row has the value"
+)
 GREYS = (0.28, 0.16)
 _PLACE_OF_MISSING, _END_WITHOUT_MISSING = 1.22, 1.04
 """On the column's own scale, which goes from -1 to 1."""
@@ -311,6 +325,8 @@ def _draw_levels(ax: Any, effect: Effect, limits: tuple[float, float]) -> None:
     ax.set_yticks(range(len(shown)), [shortened(str(value.value), _LONGEST_NAME) for value in shown])
     ax.tick_params(labelsize="small")
     ax.set_ylim(len(shown) - 0.5, -0.5)
+    ticks = spaced_ticks(*limits, 72.0 * ax.figure.get_figwidth() * ax.get_position().width)
+    ax.set_xticks(list(ticks), list(ticks.values()))
     ax.set_xlim(*limits)
     few = "" if len(shown) == len(effect.levels) else f" ({len(shown)} of {len(effect.levels)} levels)"
     ax.set_title(plain(f"{effect.title}{few}"), fontsize="medium")

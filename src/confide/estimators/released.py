@@ -166,9 +166,9 @@ def _encoded(released: Any) -> tuple[NamedUnit, ...]:
 
 _ANY_SIZE = "The noise alone may make these as large, above all for levels and stretches that few rows have."
 _STANDING = (
-    "Larger than noise alone makes them, however few rows have a value: {}.",
-    "Larger than noise alone makes them where rows are spread evenly, but not where few rows have a value: {}.",
-    "No larger than noise alone makes them: {}.",
+    "Larger than noise alone could make them, even at a value that no row has: {}.",
+    "Larger than noise alone could make them if all values are equally frequent, but not at values that few rows have: {}.",
+    "No larger than noise alone could make them: {}.",
 )
 _MOST_NAMED, _MOST_COLUMNS = 20, 2000
 """The roots of covariances of so many weights take up to 64 MB."""
