@@ -104,6 +104,16 @@ def _regressor(*args: Any, **parameters: Any) -> Any:
     return confide.AdditiveRegressor(*args, target_bound=20_000, **parameters)
 
 
+def _made_up(score: Callable[[Any], Any], noise: float) -> Table:
+    """Ten independent normal columns, and two classes told by the sign of a score of them plus normal noise."""
+    rng = np.random.default_rng(5)
+    columns = rng.normal(size=(60_000, 10))
+    classes = np.where(score(columns) + noise * rng.normal(size=len(columns)) > 0.0, 1, -1)
+    rows = pd.DataFrame(columns.clip(-4.0, 4.0), columns=list("abcdefghij"))
+    schema = Schema({name: {"low": -4, "high": 4} for name in rows})
+    return Table(schema, rows[:40_000], classes[:40_000], rows[40_000:], classes[40_000:])
+
+
 TABLES: dict[str, Callable[[], Table]] = {
     **{name: _of_problem(name) for name in problems.NAMES},
     "bank-additional": _of_split("bank-additional", 10**6),
@@ -113,6 +123,10 @@ TABLES: dict[str, Callable[[], Table]] = {
     "diamonds, expensive or not": lambda: _diamonds(expensive=True),
     "diamonds, price": lambda: _diamonds(expensive=False),
     "flights, numbers alone": _numbers_of_flights,
+    "made up, lines": lambda: _made_up(lambda x: x.sum(axis=1) / 3.0, 0.7),
+    "made up, squares": lambda: _made_up(lambda x: (x**2).sum(axis=1) - 9.34, 0.0),
+    "made up, steps": lambda: _made_up(lambda x: np.sign(x[:, :3] - [0.0, 0.5, -0.5]) @ [1.0, 0.8, 0.6], 0.7),
+    "made up, product": lambda: _made_up(lambda x: x[:, 0] * x[:, 1] + x[:, 2], 0.5),
 }
 
 
