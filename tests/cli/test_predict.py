@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 
 import confide
+from confide import Ledger
 from confide.estimators.logistic import LogisticRegression
+from confide.files import read_document, write_document
 from tests.cli.commands import SENTINEL, fit, line_of, read_rows, refused, rows_of, run, spoil, write_rows
 
 
@@ -59,19 +61,51 @@ def test_probabilities_are_calibrated_by_an_evaluation(folder):
 
 
 def test_what_cannot_be_calibrated_is_refused(folder):
-    """Another model, intervals, a file that is no evaluation; and commands for models take no calibrated one."""
+    """Another model, intervals, and a file that is no evaluation, in the words of the option that gave it."""
     fit("--model", "svm")
     write_rows(Path("held_out.csv"), rows_of(300))
     run("evaluate", "model.json", "held_out.csv", "--epsilon", "1", "--no-ledger", "--out", "evaluation.json")
     given = ("people.csv", "--out", "scored.csv", "--calibration", "evaluation.json")
     assert "--interval is for the model's own" in refused("predict", "model.json", *given, "--interval", "0.9")
-    assert "evaluation must be" in refused("predict", "model.json", *given[:-1], "model.json")
-    confide.CalibratedClassifier(confide.load("model.json"), "evaluation.json").save("calibrated.json")
-    for command in ("inspect", "verify", "report"):
-        assert "holds a calibrated classifier" in refused(command, "calibrated.json")
+    assert "--calibration must be the JSON document" in refused("predict", "model.json", *given[:-1], "model.json")
+    grouped = ("--groups", "work", "--out", "groups.json")
+    run("evaluate", "model.json", "held_out.csv", "--epsilon", "1", "--no-ledger", *grouped)
+    said = refused("predict", "model.json", *given[:-1], "groups.json")
+    assert "with --calibration its evaluation" in said
+    assert "confide.evaluate" not in said
     fit("--force")
-    assert "another model" in refused("predict", "model.json", *given)
+    assert "--calibration: these rates are of another model" in refused("predict", "model.json", *given)
     assert not Path("scored.csv").exists()
+
+
+def test_a_calibrated_file_is_inspected_verified_and_reported(folder):
+    """It says what the model and what the counts cost, and finds both charges; a false one fails."""
+    Ledger("study.db", limit=2.0)
+    fit("--model", "svm", "--ledger", "study.db")
+    write_rows(Path("held_out.csv"), rows_of(300))
+    run("evaluate", "model.json", "held_out.csv", "--epsilon", "0.75", "--ledger", "study.db", "--out", "evaluation.json")
+    made = confide.CalibratedClassifier(confide.load("model.json"), "evaluation.json")
+    made.save("calibrated.json")
+    shown = json.loads(run("inspect", "calibrated.json", "--format", "json").stdout)
+    assert (shown["estimator"], shown["statement"]) == ("CalibratedClassifier", made.statement())
+    for epsilon in ("epsilon = 1 (", "epsilon = 0.75 ("):
+        assert epsilon in shown["statement"]
+    said = " ".join(run("verify", "calibrated.json", "--ledger", "study.db").stdout.split())
+    assert "Charge 1 of the ledger names the checksum of this model's file" in said
+    assert "follow from counts that name its model. Released under pure differential privacy with epsilon = 0.75" in said
+    run("report", "calibrated.json", "--ledger", "study.db", "--out", "card.md")
+    card = Path("card.md").read_text(encoding="utf-8")
+    assert "Calibrated probabilities of this model" in card
+    assert "names the checksum of this model's file" in card
+    assert "leave it out" in refused("report", "calibrated.json", "--evaluation", "evaluation.json", "--out", "again.md")
+    content = read_document("calibrated.json")
+    content["evaluation"]["budget"]["epsilon"] = 1.9
+    write_document("false.json", content)
+    assert "It holds no such charge" in " ".join(run("verify", "false.json", "--ledger", "study.db", code=3).stdout.split())
+    content["evaluation"]["void"] = "The noise is not random."
+    write_document("void.json", content)
+    for command in ("inspect", "verify"):
+        assert "The noise is not random." in run(command, "void.json", code=3).stdout
 
 
 def test_predict_writes_to_standard_output(folder):

@@ -132,6 +132,8 @@ def test_it_costs_nothing_and_states_both_releases(adult):
     assert ledger.spent().epsilon == 1.0
     said = calibrated.statement()
     assert said.startswith("This model was released under")
+    assert said == calibrated.guarantee_.statement()
+    assert "For whoever has rows in both, both amounts add up." in said
     assert "counts of rows held out. Released under pure differential privacy with epsilon = 1" in said
 
 

@@ -49,6 +49,7 @@ from confide.report.findings import coefficient_cells, has_interest, has_interva
 from confide.threads import Pace
 
 if TYPE_CHECKING:
+    from confide.estimators.calibration import CalibratedClassifier
     from confide.features.fourier import FourierMap
     from confide.features.schema import Schema
 
@@ -276,7 +277,7 @@ def _blocks_of_intervals(model: PrivateLinearModel, adjust: str | None) -> Itera
         yield from (title, *tables, text(*notes.lines[:-1]))
 
 
-def blocks_of_guarantee(model: PrivateLinearModel) -> Iterator[Block]:
+def blocks_of_guarantee(model: PrivateLinearModel | CalibratedClassifier) -> Iterator[Block]:
     """The statement of a guarantee. If the guarantee is void, the first line is bold and red."""
     yield heading("Guarantee")
     first, _, rest = model.guarantee_.statement().partition("\n")
@@ -302,9 +303,14 @@ def blocks_of_effects(model: Any) -> Iterator[Block]:
         yield text(effects.words_of_interactions)
 
 
-def model_document(model: PrivateLinearModel, adjust: str | None = None) -> dict[str, Any]:
-    """A released model, for programs; with p-values corrected by the method `adjust`, if it is given."""
-    guarantee, released = model.guarantee_, released_model(model)
+def model_document(
+    model: PrivateLinearModel, adjust: str | None = None, calibrated: CalibratedClassifier | None = None
+) -> dict[str, Any]:
+    """A released model, for programs; with p-values corrected by the method `adjust`, if it is given.
+
+    If it is the model of a calibrated classifier, guarantee, statement and name of the estimator are those of that.
+    """
+    guarantee, released = (calibrated or model).guarantee_, released_model(model)
     shown, by_class = ShownClass.of(released) if released.domain else None, weights_by_class(released)
     weights: dict[str, Any] = {str(label): weights for label, (weights, _) in by_class.items()}
     intercept: Any = {str(label): intercept for label, (_, intercept) in by_class.items()}
@@ -314,7 +320,7 @@ def model_document(model: PrivateLinearModel, adjust: str | None = None) -> dict
         "private": guarantee.void is None,
         "guarantee": guarantee.to_dict(),
         "statement": guarantee.statement(),
-        "estimator": type(model).__name__,
+        "estimator": type(calibrated or model).__name__,
         "alpha": model.alpha_,
         "target": predicted_column(released) if shown is None else shown.column,
         "weights_speak_of": None if shown is None else shown.label,

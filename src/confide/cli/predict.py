@@ -113,15 +113,20 @@ def predict(
 def _predicting(model_file: Path, calibration: Path | None, interval: float | None) -> tuple[Any, Any]:
     """The model of a file, and what predicts: itself, or what has its calibrated probabilities."""
     from confide.estimators.calibration import CalibratedClassifier
+    from confide.estimators.linear_model import checksum_of_model
     from confide.estimators.loading import load
+    from confide.evaluations.documents import checked_evaluation
 
     if interval is not None and not 0.0 < interval < 1.0:
         raise ParameterError("--interval must be a number strictly between 0 and 1, for example 0.95.")
     loaded: Any = load(model_file)
-    predicting = loaded if calibration is None else CalibratedClassifier(loaded, calibration).fit()
+    predicting, own = loaded, getattr(loaded, "model", loaded)
+    if calibration is not None:
+        facts = checked_evaluation(calibration, (checksum_of_model(own),), "--calibration")
+        predicting = CalibratedClassifier(own, facts or {}).fit()
     if interval is not None and hasattr(predicting, "model"):
         raise ParameterError("--interval is for the model's own probability, and this one is calibrated; leave it out.")
-    return getattr(predicting, "model", predicting), predicting
+    return own, predicting
 
 
 def _types_of_columns(model: Any, domain: tuple[Any, ...], interval: float | None) -> dict[str, Any]:

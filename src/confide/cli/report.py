@@ -39,7 +39,8 @@ def report(
     """
     from confide.accounting.ledger import Ledger
     from confide.cli import output
-    from confide.estimators.loading import load_linear
+    from confide.estimators.calibration import counts_of
+    from confide.estimators.loading import load_with_calibration
     from confide.files import read_document, sha256_of
     from confide.report.accuracy import forecasts_of, place_without_password
     from confide.report.contents import contents_of
@@ -54,14 +55,16 @@ def report(
     if ledger is not None and "://" not in ledger:
         inputs.append(Path(ledger))
     output.check_path(place, inputs, (".zip",) if as_zip else tuple(endings), overwrite=force)
-    model = load_linear(model_file)
+    model, calibrated = load_with_calibration(model_file)
+    if calibrated is not None and evaluation is not None:
+        raise ParameterError("--evaluation is not for a calibrated classifier, whose own rates are shown; leave it out.")
     with output.working("simulating fits") if error is not None else output.working("writing the report"):
         forecasts = () if error is None else forecasts_of(model, error, positive_rate)
     contents = contents_of(
         model, level=level, adjust=adjust, ledger=None if ledger is None else Ledger(ledger),
         ledger_name=place_without_password(ledger or ""), analyst=analyst, data_name=data_name, forecasts=forecasts,
         fingerprint="" if fingerprint is None else sha256_of(fingerprint),
-        evaluation=evaluation, sha256=sha256_of(model_file),
+        evaluation=evaluation if calibrated is None else counts_of(calibrated), sha256=sha256_of(model_file),
         written_by=str(read_document(model_file)["version"]), model_name=model_file.name,
     )  # fmt: skip
     written = f"Wrote {place}"

@@ -20,13 +20,15 @@ def verify(model_file: Path, ledger: str | None = None, schema: Path | None = No
     program can check is named too.
     """
     from confide.cli import output
-    from confide.estimators.loading import load_linear
+    from confide.estimators.loading import load_with_calibration
     from confide.files import read_document, sha256_of
     from confide.report import verification
     from confide.report.writing import ledger_at
 
+    model, calibrated = load_with_calibration(model_file)
     findings = verification.verify(
-        load_linear(model_file),
+        model,
+        calibrated=calibrated,
         sha256=sha256_of(model_file),
         written_by=str(read_document(model_file)["version"]),
         ledger=None if ledger is None else ledger_at(ledger),
@@ -48,18 +50,18 @@ def verify(model_file: Path, ledger: str | None = None, schema: Path | None = No
 def inspect(model_file: Path, adjust: Adjust | None = None, output_format: Format = "text") -> None:
     """Show the guarantee, effects and weights of a model file, with intervals if a share of the budget paid for them."""
     from confide.cli import output
-    from confide.estimators.loading import load_linear
+    from confide.estimators.loading import load_with_calibration
     from confide.report.findings import has_tests
 
-    model, screen = load_linear(model_file), output.Screen(output_format)
+    (model, calibrated), screen = load_with_calibration(model_file), output.Screen(output_format)
     if adjust is not None and not has_tests(model):
         raise ParameterError("--adjust is for models with intervals, and this model released nothing for them.")
-    screen.show([verbatim(f"{model_file}: {type(model).__name__}, alpha {model.alpha_:.6g}")])
-    screen.show(output.blocks_of_guarantee(model))
+    screen.show([verbatim(f"{model_file}: {type(calibrated or model).__name__}, alpha {model.alpha_:.6g}")])
+    screen.show(output.blocks_of_guarantee(calibrated or model))
     screen.show(output.blocks_of_effects(model))
     screen.show(output.blocks_of_model(model, adjust=adjust))
     screen.answer(
-        lambda: {"model": str(model_file), **output.model_document(model, adjust)},
+        lambda: {"model": str(model_file), **output.model_document(model, adjust, calibrated)},
         [text("The file was read, not checked: `confide verify` makes its plan again and compares.")],
     )
-    exit_if_void(model.guarantee_.void)
+    exit_if_void((calibrated or model).guarantee_.void)

@@ -54,7 +54,8 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
     classes_ : array (2,)
         Those of the model.
     guarantee_ : Guarantee
-        That of the model, which is void also where that of the evaluation is. `statement` has both.
+        That of the model, with a sentence on what the counts cost and whom that concerns. It is void also where that of
+        the evaluation is.
     chances_ : array (n_bins,)
         The probability of the class that the evaluation calls positive, at the middle of each bin.
 
@@ -116,9 +117,10 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def guarantee_(self) -> Guarantee:
-        """The guarantee of the model, which is void also where that of the evaluation is."""
+        """The guarantee of the model, with what the counts cost. It is void also where that of the evaluation is."""
         model, facts, _ = self._checked()
-        return replace(model.guarantee_, void=model.guarantee_.void or facts["void"])
+        own = model.guarantee_
+        return replace(own, void=own.void or facts["void"], assumptions=(*own.assumptions, _said_of(facts)))
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
         """Check that the evaluation is that of the model. Nothing is learned: as in scikit-learn's FrozenEstimator.
@@ -214,7 +216,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         str
             Whole sentences, a paragraph or a point a line.
         """
-        return f"{self.guarantee_.statement()}\n{_said_of(self._checked()[1])}"
+        return self.guarantee_.statement()
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model and the evaluation as one file of JSON, with a checksum. `confide.load` reads it.
@@ -247,8 +249,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         ParameterError, FileError
             As there, or if the evaluation is that of another model.
         """
-        model, facts, _ = self._checked()
-        model.report(path, evaluation=facts | {"calibrates": True}, **given)
+        self.model.report(path, evaluation=counts_of(self), **given)
 
     def to_onnx(self) -> Any:
         """Write the model as an ONNX graph with one more output: `calibrated`, (n, 2), which `predict_proba` gives here.
@@ -300,17 +301,28 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         ParameterError
             As in `to_sql` of the model, or if the evaluation is that of another model.
         """
-        released, link, chances, said = self._exported()
-        return calibrated_sql(sql_of(released, link, table, dialect), link, chances, said)
+        released, link, chances = self._exported()
+        return calibrated_sql(sql_of(released, link, table, dialect), link, chances)
 
-    def _exported(self) -> tuple[ReleasedModel, Link, Array, str]:
-        """What is written for other programs. It is void also where the evaluation is."""
-        model, facts, chances = self._checked()
-        return replace(released_model(model), guarantee=self.guarantee_), model._link, chances, _said_of(facts)
+    def _exported(self) -> tuple[ReleasedModel, Link, Array]:
+        """What is written for other programs, with the guarantee of both releases."""
+        model, _, chances = self._checked()
+        return replace(released_model(model), guarantee=self.guarantee_), model._link, chances
+
+
+def counts_of(calibrated: CalibratedClassifier) -> dict[str, Any]:
+    """The evaluation of a calibrated classifier as a document, which says that probabilities follow from its counts."""
+    return calibrated._checked()[1] | {"calibrates": True}
 
 
 def _said_of(facts: dict[str, Any]) -> str:
-    return f"Probabilities follow from counts of rows held out. {guarantee_in_words(facts)}"
+    said = f"Probabilities follow from counts of rows held out. {guarantee_in_words(facts)}"
+    if facts["void"] is not None:
+        return said
+    return (
+        f"{said} That is promised to persons with rows among those, and what is said above to persons with rows in the "
+        f"fit. For whoever has rows in both, both amounts add up."
+    )
 
 
 def _chances(counts: Array) -> Array:

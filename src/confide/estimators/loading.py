@@ -71,10 +71,18 @@ def load_linear(path: str | os.PathLike[str]) -> LinearClassifier | LinearRegres
     FileError
         As in `load`, or if it is one.
     """
-    model = load(path)
-    if isinstance(model, CalibratedClassifier):
-        raise FileError(f"{path} holds a calibrated classifier, for predict and export; here give the file of its model.")
+    model, calibrated = load_with_calibration(path)
+    if calibrated is not None:
+        raise FileError(f"{path} holds a calibrated classifier; here give the file of its model.")
     return model
+
+
+def load_with_calibration(
+    path: str | os.PathLike[str],
+) -> tuple[LinearClassifier | LinearRegressor, CalibratedClassifier | None]:
+    """Read a model that has weights, and the calibrated classifier that is made of it if the file holds one."""
+    read = load(path)
+    return (read.model, read) if isinstance(read, CalibratedClassifier) else (read, None)
 
 
 def _is_reproduced(written: Any, read: Any, name: str = "") -> bool:

@@ -15,13 +15,14 @@ from confide.privacy.budgets import Neighbours, budget_from_dict
 RATES = ("accuracy", "sensitivity", "specificity", "auc")
 
 
-def checked_evaluation(given: Any, checksums: Sequence[str]) -> dict[str, Any] | None:
+def checked_evaluation(given: Any, checksums: Sequence[str], name: str = "evaluation") -> dict[str, Any] | None:
     """An evaluation as JSON values, of which every one that a report reads has the right type.
 
     Parameters
     ----------
     given : what `evaluate` gave, or a document of it, which may have been damaged, or the path of its file
     checksums : those that the file of the model has, or would have if it were saved again
+    name : of the parameter or option that gave it
 
     Raises
     ------
@@ -42,12 +43,12 @@ def checked_evaluation(given: Any, checksums: Sequence[str]) -> dict[str, Any] |
         is_one = False
     if not is_one:
         raise ParameterError(
-            "evaluation must be what confide.evaluate gives, or the JSON document that `confide evaluate` writes. In what "
-            "was given a part is missing, or has another form than confide writes: evaluate anew, or take a fresh copy."
+            f"{name} must be what confide.evaluate gives, or the JSON document that `confide evaluate` writes. In what "
+            f"was given a part is missing, or has another form than confide writes: evaluate anew, or take a fresh copy."
         )
     if document["model_checksums"][0] not in checksums:
         raise ParameterError(
-            f"evaluation: these rates are of another model. They name the file with SHA-256 "
+            f"{name}: these rates are of another model. They name the file with SHA-256 "
             f"{document['model_checksums'][0]}, and that of this model has {checksums[-1]}. Give the rates of this model."
         )
     return dict(document)

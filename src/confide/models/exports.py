@@ -272,7 +272,7 @@ def binned_by(link: Link) -> Link:
     return link if link.has_probabilities else Link("logistic")
 
 
-def onnx_model_of(released: ReleasedModel, link: Link, chances: Array | None = None, said: str = "") -> Any:
+def onnx_model_of(released: ReleasedModel, link: Link, chances: Array | None = None) -> Any:
     """The graph of a released model.
 
     Parameters
@@ -280,7 +280,6 @@ def onnx_model_of(released: ReleasedModel, link: Link, chances: Array | None = N
     released : the model
     link : how its scores become predictions
     chances : of a calibrated classifier the probability at the middle of each bin, or None
-    said : what follows the statement of the model
 
     Returns
     -------
@@ -306,7 +305,7 @@ def onnx_model_of(released: ReleasedModel, link: Link, chances: Array | None = N
         graph.output("prediction", means, "double", 1)
     else:
         graph.output("prediction", scores, "double", 1)
-    statement = f"{released.guarantee.statement()}\n{said}".strip()
+    statement = released.guarantee.statement()
     facts = {"guarantee": json.dumps(released.guarantee.to_dict()), "statement": statement}
     return graph.model("confide", statement.split("\n")[0], facts)
 
@@ -601,14 +600,13 @@ def _columns_of(released: ReleasedModel, link: Link, scores: list[str], dialect:
     return [("prediction", prediction), ("probability", f"{favour(most)} / ({' + '.join(map(favour, scores))})")]
 
 
-def calibrated_sql(query: str, link: Link, chances: Array, said: str) -> str:
+def calibrated_sql(query: str, link: Link, chances: Array) -> str:
     """The query of a classifier of two classes with the calibrated probability beside the columns that it gives.
 
     Parameters
     ----------
     query, link : of the model
     chances : the probability at the middle of each bin
-    said : what follows the statement of the model
     """
     comment, select, body = query.partition("SELECT\n")
     exponent = f"LEAST(GREATEST(-c.score, -{_LARGEST_EXPONENT}e0), {_LARGEST_EXPONENT}e0)"
@@ -619,18 +617,18 @@ def calibrated_sql(query: str, link: Link, chances: Array, said: str) -> str:
         if step
     )
     chance = "\n  + ".join([_literal(chances[0]), *ramps])
-    return f"{comment}-- {said}\nSELECT c.*,\n  {chance} AS calibrated\nFROM (\n{select}{body}) AS c\n"
+    return f"{comment}SELECT c.*,\n  {chance} AS calibrated\nFROM (\n{select}{body}) AS c\n"
 
 
 # Python.
 
 
-def python_of(released: ReleasedModel, link: Link, chances: Array | None = None, said: str = "") -> str:
+def python_of(released: ReleasedModel, link: Link, chances: Array | None = None) -> str:
     """The text of a file of Python that predicts rows: as a module by `predict`, and as a program on tables of text.
 
     Parameters
     ----------
-    released, link, chances, said : as for `onnx_model_of`
+    released, link, chances : as for `onnx_model_of`
     """
     shown = ShownClass.of(released) if released.domain else None
     model = {
@@ -645,5 +643,5 @@ def python_of(released: ReleasedModel, link: Link, chances: Array | None = None,
         "chances": [] if chances is None else chances.tolist(),
     }
     text = files(__package__).joinpath("scoring.txt").read_text(encoding="utf-8")
-    statement = f"{released.guarantee.statement()}\n{said}".strip().replace("\\", "/").replace('"""', "'''")
+    statement = released.guarantee.statement().replace("\\", "/").replace('"""', "'''")
     return text.replace("STATEMENT", statement).replace("None  # the model", pformat(model, width=120, compact=True))

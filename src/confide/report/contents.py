@@ -349,7 +349,8 @@ def contents_of(
     guarantee, own = model.guarantee_, checksum_of_model(model)
     sha256 = sha256 or own
     failures, rated = failures_of_plan(model, written_by), checked_evaluation(evaluation, (own, sha256))
-    facts = None if ledger is None else LedgerFacts.of(ledger, guarantee, sha256, ledger_name, type(model).__name__)
+    charged = own if rated is not None and rated.get("calibrates") else sha256  # a fit names the file of its own model
+    facts = None if ledger is None else LedgerFacts.of(ledger, guarantee, charged, ledger_name, type(model).__name__)
     identity, entries = (None, ()) if ledger is None or facts is None else (ledger.identity, facts.entries)
     doubts = () if rated is None else doubts_of_rates(rated, identity, entries)
     released, points = released_model(model), tuple[str, ...]()

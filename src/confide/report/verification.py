@@ -15,11 +15,19 @@ from typing import Any
 import numpy as np
 
 from confide._version import __version__
+from confide.accounting.batches import charges_of
 from confide.accounting.ledger import Ledger
 from confide.budget_warnings import cautions
 from confide.erm.row_bounds import before_moving
 from confide.errors import ConfideError
-from confide.estimators.linear_model import form_of_model, released_model, said_of_target, settings_of_model
+from confide.estimators.calibration import CalibratedClassifier, counts_of
+from confide.estimators.linear_model import (
+    checksum_of_model,
+    form_of_model,
+    released_model,
+    said_of_target,
+    settings_of_model,
+)
 from confide.estimators.search import before_fit, encoder_with_slots, plans_again, sentences_of_search
 from confide.features.atoms import cells_of, n_cells
 from confide.features.forms import ShortenedInNorm
@@ -31,12 +39,14 @@ from confide.inference.forecast import IntervalsPlan
 from confide.inference.interest_plan import InterestPlan
 from confide.inference.intervals import Evidence, positive_part
 from confide.inference.least_squares import SumsEvidence
+from confide.inference.rates import guarantee_in_words
 from confide.intake.specification import Columns, coefficient_names
 from confide.intake.targets import declared_domain, number_column
 from confide.models.model import ReleasedModel
 from confide.privacy.curvature import length_of
 from confide.privacy.standardised_sums import StandardisedSums
 from confide.privacy.sufficient_statistics import NoisyStatistics, StatisticsPlan
+from confide.report.accuracy import charge_of_rates, doubts_of_rates
 from confide.report.ledger_facts import LedgerFacts
 from confide.training.assumptions import guarantee_of, sentences_of_rows
 from confide.training.fit import atoms_release
@@ -74,6 +84,7 @@ class Finding:
 def verify(
     model: Any,
     *,
+    calibrated: CalibratedClassifier | None = None,
     sha256: str = "",
     written_by: str = __version__,
     ledger: Ledger | None = None,
@@ -84,6 +95,7 @@ def verify(
     Parameters
     ----------
     model : a model that `confide.load` read, which checked the checksum and that the parts of the file fit each other
+    calibrated : the calibrated classifier that the file holds, of which this is the model, or None
     sha256 : checksum of its file
     written_by : the version that wrote the file
     ledger : the ledger of the rows, or None
@@ -100,7 +112,10 @@ def verify(
         findings.append(Finding(FAILED, f"The model has no guarantee. {guarantee.void}"))
     findings += _findings_of_plan(model, written_by)
     findings.append(_finding_of_schema(released_model(model).schema, schema))
-    findings += _findings_of_ledger(model, ledger, sha256)
+    # Charges of fits name the file of the model, which a calibrated classifier has inside of its own.
+    findings += _findings_of_ledger(model, ledger, sha256 if calibrated is None else checksum_of_model(model))
+    if calibrated is not None:
+        findings += _findings_of_counts(calibrated, ledger)
     findings += _stated_alone(released_model(model), written_by, has_form=getattr(model, "penalty", None) is not None)
     assumed = "What the guarantee assumes about people, rows and other releases: the report lists the points to confirm."
     return (*findings, Finding(UNCHECKED, assumed))
@@ -418,3 +433,15 @@ def _findings_of_ledger(model: Any, ledger: Ledger | None, sha256: str) -> list[
     if facts.unit_note is not None:
         findings.append(Finding(UNCHECKED, f"What all releases cost together is not known. {facts.unit_note}"))
     return findings
+
+
+def _findings_of_counts(calibrated: CalibratedClassifier, ledger: Ledger | None) -> list[Finding]:
+    """What holds of the counts by which probabilities are calibrated. Reading the file compared them with the model."""
+    facts = counts_of(calibrated)
+    said = "The file's calibrated probabilities follow from counts that name its model."
+    if facts["void"] is not None:
+        return [Finding(FAILED, f"{said} They have no guarantee. {facts['void']}", ("evaluation",))]
+    own = ledger is not None and facts["charged_to"] == ledger.identity
+    lacking = doubts_of_rates(facts, facts["charged_to"], charges_of(ledger)) if ledger is not None and own else ()
+    stated = f"{said} {guarantee_in_words(facts)} {charge_of_rates(facts)} No file shows that they are those of the rows."
+    return [Finding(UNCHECKED, stated, ("evaluation",)), *(Finding(FAILED, doubt) for doubt in lacking)]
