@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 from confide.errors import NotCertified
+from confide.first_use import is_installed
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
 from confide.privacy.noise import Entropy
 from confide.second_account import denies
@@ -52,3 +54,12 @@ def test_a_claim_beyond_the_scale_of_the_noise_is_not_confirmed():
     epsilon = 2.0 * 0.3 / 1.5
     assert not denies(Claim(4, -20, 0.3, 1.5, 1.01 * epsilon))
     assert denies(Claim(4, -20, 0.3, 1.5, 0.99 * epsilon))
+
+
+def test_a_folder_of_a_librarys_name_is_not_the_library(tmp_path, monkeypatch):
+    """Python takes any such folder for a namespace package. Whoever has one need not have the library."""
+    (tmp_path / "folder_without_modules").mkdir()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert importlib.util.find_spec("folder_without_modules") is not None
+    assert not is_installed("folder_without_modules")
+    assert is_installed("numpy")

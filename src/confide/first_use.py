@@ -21,6 +21,12 @@ def submodules(package: str) -> Callable[[str], ModuleType]:
     return module_of
 
 
+def is_installed(library: str) -> bool:
+    """Whether a library can be imported. A folder of its name that holds no package is none."""
+    spec = importlib.util.find_spec(library)
+    return spec is not None and spec.origin is not None
+
+
 DONE_ABOVE: dict[str, str] = {}
 """Functions that a room offers and a room above it has, each with its module. `confide/__init__.py` fills it."""
 

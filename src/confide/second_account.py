@@ -8,10 +8,11 @@ from __future__ import annotations
 import functools
 import math
 from importlib.metadata import version
-from importlib.util import find_spec
 from typing import Any
 
-OPENDP = None if find_spec("opendp") is None else version("opendp")
+from confide.first_use import is_installed
+
+OPENDP = version("opendp") if is_installed("opendp") else None
 """The version of OpenDP that is asked, or None where it is not installed."""
 
 

@@ -518,6 +518,7 @@ def test_the_budget_of_a_year_is_a_sublimit_of_the_ledger(scheduled):
 
 def test_a_schedule_of_cohorts_charges_each_month_to_its_persons(scheduled):
     """Three releases, each of its own rows with rates on its own, cost nobody more than one; a plain ledger is refused."""
+    scheduled("2027-01-05")
     text = Path("study.toml").read_text(encoding="utf-8").replace('every = "month"', 'every = "month"\ncohorts = "came"')
     text = text.replace("budget_per_year = 1.0\n", "").replace("epsilon = 0.5", "epsilon = 5.0")
     text = text.replace("[budget]\n", '[budget]\nneighbours = "add-or-remove-one"\nn_rows_bounds = [10, 1000000]\n')
@@ -545,8 +546,13 @@ def test_a_schedule_of_cohorts_charges_each_month_to_its_persons(scheduled):
     for name, is_new in (("came=2026-12", False), ("2026-12", False), ("2026-1", True)):
         assert (alone in run("ledger", "show", "study.db", "--cohort", name).stdout) == is_new
     # Without a name it is the period that is over, whose persons are all there: here one that was released.
-    scheduled("2027-01-05")
     run("run", "study.toml")
+    assert spent() == 5.25
+    for day in ("2027-01-05", "2027-01-31"):
+        scheduled(day)
+        assert "release 2027-01 is not over" in refused("run", "study.toml", "--release", "2027-01")
+    scheduled("2027-02-01")
+    assert "no row has the value" in run("run", "study.toml", "--release", "2027-01", "--force-budget", code=2).stderr
     assert spent() == 5.25
     assert not Path("model.2027-01.json").exists()
 
@@ -569,6 +575,8 @@ def test_a_late_release_does_not_read_the_rows_of_later_days(scheduled, tmp_path
     assert ":end, the day after its last" in told
     assert spent() == 0.0
     run("run", "study.toml", "--dry-run")
+    Path("rows.sql").write_text("SELECT * FROM people WHERE day >= :begin AND day < date('now')", encoding="utf-8")
+    assert "asks for the present time" in refused("run", "study.toml", "--release", "2026-11")
     asked = "SELECT * FROM people WHERE day >= :begin AND day < :end AND substr(day, 1, 7) = :release -- not now()"
     Path("rows.sql").write_text(asked, encoding="utf-8")
     run("run", "study.toml", "--release", "2026-11", "--force-budget")
@@ -594,6 +602,7 @@ def test_databases_have_many_words_for_the_present():
 
 def test_a_cohort_of_the_schema_is_that_of_the_release_or_refused(scheduled):
     """It was silently replaced by the release, so that a schema said one thing and a model another."""
+    scheduled("2027-01-05")
     schema = Path("people.toml").read_text(encoding="utf-8")
     text = Path("study.toml").read_text(encoding="utf-8").replace('every = "month"', 'every = "month"\ncohorts = "came"')
     text = text.replace("budget_per_year = 1.0\n", "")

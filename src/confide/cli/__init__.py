@@ -11,11 +11,11 @@ only when a command needs it, so that `confide --help` is quick.
 from __future__ import annotations
 
 import sys
-from importlib.util import find_spec
 
 from confide.errors import lacking
+from confide.first_use import is_installed
 
-if missing := [library for library in ("pandas", "pyarrow", "rich", "typer") if find_spec(library) is None]:
+if missing := [library for library in ("pandas", "pyarrow", "rich", "typer") if not is_installed(library)]:
     sys.exit(str(lacking("the command line", " and ".join(missing), "cli")))
 
 from confide.cli.application import app, main

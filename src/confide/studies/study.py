@@ -235,12 +235,12 @@ class Study:
         if self.schedule is None or self.release is None:
             return {}
         is_of_now = self.release == period_of(self.schedule.every, datetime.now(UTC))
-        if _NAMED.search(query):
-            days = days_of(self.schedule.every, self.release)
-            return {"release": self.release, "begin": f"{days[0]}", "end": f"{days[-1] + timedelta(1)}"}
         if _PRESENT.search(re.sub("--.*", "", query)) and not (is_of_now or finish or self.cohort):
             raise refused("present", path=self.path, release=self.release)
-        return {}
+        if not _NAMED.search(query):
+            return {}
+        days = days_of(self.schedule.every, self.release)
+        return {"release": self.release, "begin": f"{days[0]}", "end": f"{days[-1] + timedelta(1)}"}
 
     @property
     def purpose(self) -> str:
@@ -328,8 +328,10 @@ def _study_of(path: Path, release: str | None, given: dict[str, Any]) -> Study:
         over = period_of(schedule.every, days_of(schedule.every, now)[0] - timedelta(days=1))
         # The persons of a cohort are there once its period is over.
         release = release or (now if schedule.cohorts is None else over)
-        if not days_of(schedule.every, release):
+        if not (days := days_of(schedule.every, release)):
             raise refused("no_period", path=path, every=schedule.every, now=now)
+        if schedule.cohorts is not None and days[-1] >= datetime.now(UTC).date():
+            raise refused("unfinished", path=path, release=release, day=days[-1])
         if schedule.prior is not None and (schedule.prior != "last" or "prior" in model):
             near = suggestion(schedule.prior, ("last",))
             raise StudyError(f'{path}: [schedule] prior: must be "last"{near}, and then [model] names no prior.')
