@@ -205,5 +205,5 @@ def test_the_command_without_its_part_says_what_to_install(module, tmp_path):
     block = f"import sys, runpy\nfor name in {BLOCKED!r}:\n    sys.modules[name] = None\n"
     code = block + (f"runpy.run_module({module!r}, run_name='__main__')" if module == "confide" else f"import {module}")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert re.fullmatch(r"the command line needs pandas and .*, run pip install '\.\[cli\]'\.\n", done.stderr)

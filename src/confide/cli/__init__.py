@@ -16,7 +16,8 @@ from confide.errors import lacking
 from confide.first_use import is_installed
 
 if missing := [library for library in ("pandas", "pyarrow", "rich", "typer") if not is_installed(library)]:
-    sys.exit(str(lacking("the command line", " and ".join(missing), "cli")))
+    sys.stderr.write(f"{lacking('the command line', ' and '.join(missing), 'cli')}\n")
+    sys.exit(2)
 
 from confide.cli.application import app, main
 

@@ -124,6 +124,10 @@ def given_by(source: str, items: Callable[[], Iterable[Any]]) -> Iterator[Any]:
         except Exception as error:  # noqa: BLE001 - sources raise errors of their own
             kind = type(getattr(error, "orig", None) or error)  # SQLAlchemy wraps what the driver raised
             failed = "a quote is not closed, or text follows it" if kind is csv.Error else kind.__name__
+            if kind.__name__ == "ResourceInUseException":  # of DuckDB and ADBC
+                failed = (
+                    "its connection still gives another result; fetch that one to its end, or take a connection of its own"
+                )
             failed = "it holds text in another encoding than is declared" if issubclass(kind, UnicodeError) else failed
         # Raised outside the handler, so that the original error is not attached.
         if failed:
