@@ -25,6 +25,11 @@ regression = confide.Ridge(budget=confide.PureDP(1.0), target_bound=1.0, ledger=
 prediction: float = float(regression.fit(X, y).predict(X)[0])
 found = confide.evaluate(model, X, y, budget=1.0)
 rows: int | None = found.n_rows
+table = model.summary(adjust="holm", units="encoded")
+query: str = model.to_sql("people", "duckdb")
+confide.AdditiveClassifier(1.0, knots={"age": 4}, interactions=[["age", "hours"]], penalty={"age": "smooth"})
+confide.Ridge(1.0, penalty=np.eye(2))
+confide.Ledger(limit=confide.ApproxDP(1.0, 1e-6), accounting="renyi")
 again = confide.load("model.json")
 again.predict(X)
 curves = confide.AdditiveClassifier(1.0, bounds=[(0, 1), (0, 1)], knots=3)
@@ -50,6 +55,16 @@ confide.LogisticRegression(1.0, neighbours="replace")  # wrong: arg-type
 confide.LogisticRegression(1.0, mechanism="objectiv")  # wrong: arg-type
 confide.Ridge(1.0, schema=3)  # wrong: arg-type
 confide.PrivateSearchCV(model, {}, budget=1.0, method="best")  # wrong: arg-type
+confide.AdditiveClassifier(1.0, knots="atuo")  # wrong: arg-type
+confide.AdditiveClassifier(1.0, interactions="pears")  # wrong: arg-type
+confide.Ridge(1.0, penalty="smoth")  # wrong: arg-type
+confide.KernelSVC(1.0, n_features="many")  # wrong: arg-type
+confide.Ledger(limit=1.0, accounting="rényi")  # wrong: arg-type
+model.summary(adjust="holms")  # wrong: arg-type
+model.predict_interval(X, target="regularized")  # wrong: arg-type
+model.to_sql(dialect="postgres")  # wrong: arg-type
+calibrated.to_sql(dialect="mysql")  # wrong: arg-type
+confide.family([model], method="fdr_bh")  # wrong: arg-type
 """
 
 

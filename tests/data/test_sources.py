@@ -167,6 +167,17 @@ def test_duckdb_gives_back_what_its_threads_kept(tmp_path):
     assert threads == "2"
 
 
+def test_a_connection_that_is_busy_says_what_to_do():
+    connection = needs("duckdb").connect()
+    connection.execute("CREATE TABLE people AS SELECT range AS age, range % 2 AS ill FROM range(100)")
+    relation = connection.sql("SELECT * FROM people")
+    connection.execute("SELECT * FROM people")
+    with pytest.raises(InputError, match="its connection still gives another result; fetch that one to its end, or take"):
+        confide.open_rows(relation, SCHEMA)
+    connection.fetchall()
+    confide.open_rows(relation, SCHEMA)
+
+
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_bad_rows_are_refused_before_a_charge(tmp_path, way):
     """One label that is none is enough, and no message or traceback quotes a cell."""

@@ -11,7 +11,7 @@ import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from confide.accounting import filters
 from confide.accounting.attempts import Attempts, mark_text
@@ -117,7 +117,7 @@ class Ledger(Shared, Shown):
         neighbours: Neighbours | str = Neighbours.REPLACE_ONE,
         max_rows_per_person: int = 1,
         cohorts: str | None = None,
-        accounting: str = "auto",
+        accounting: Literal["auto", "sum", "renyi"] = "auto",
         finish: bool = False,
     ) -> None:
         relation, rows = Neighbours.parse(neighbours), checked_rows(max_rows_per_person)

@@ -47,14 +47,14 @@ def init(
     from confide.accounting.ledger import Ledger
     from confide.cli import output
 
-    limit, chosen = chosen_budget(epsilon, delta, rho, "limit"), str(accounting or "auto")
+    limit, chosen = chosen_budget(epsilon, delta, rho, "limit"), accounting or "auto"
     if Path(path).is_symlink() or stored_records(path).exists():
         raise LedgerError(f"{path} exists already; show it with `confide ledger show`, or choose another name.")
     if delta is not None and accounting is None and is_dialogue():
         typer.echo("How shall charges add up? This is fixed for good.")
         typer.echo("  sum    epsilons and deltas add up: for pure charges, and for few releases")
         typer.echo("  renyi  Rényi divergences add up: for many releases with Gaussian noise")
-        chosen = str(typer.prompt("sum or renyi", default="sum"))
+        chosen = typer.prompt("sum or renyi", default="sum")
         if chosen not in ("sum", "renyi"):
             raise ParameterError("the answer must be sum or renyi; nothing was created.")
     created = Ledger(

@@ -43,6 +43,7 @@ from confide.estimators.linear_model import PrivateLinearModel, released_model
 from confide.estimators.released import RANDOM_FEATURE, ReleasedCoefficients, effects_of, words_on_noise
 from confide.features.columns import NumberColumn
 from confide.files import check_output, json_text, new_file
+from confide.inference.table import Method
 from confide.known_words import listed, printable_lines
 from confide.models.model import ShownClass, predicted_column, weights_by_class
 from confide.report.findings import coefficient_cells, has_interest, has_intervals, has_risks, has_tests, more_heads
@@ -247,7 +248,9 @@ def blocks_of_plan(plan: object) -> Iterator[Block]:
     yield text(in_words_of_options(str(plan)))
 
 
-def blocks_of_model(model: PrivateLinearModel, max_shown: int | None = None, adjust: str | None = None) -> Iterator[Block]:
+def blocks_of_model(
+    model: PrivateLinearModel, max_shown: int | None = None, adjust: Method | None = None
+) -> Iterator[Block]:
     """Coefficients with intervals, or without them the `max_shown` weights that matter most, or all."""
     if has_intervals(model):
         yield from _blocks_of_intervals(model, adjust)
@@ -270,7 +273,7 @@ def blocks_of_model(model: PrivateLinearModel, max_shown: int | None = None, adj
         yield from _blocks_of_intervals(model, adjust)
 
 
-def _blocks_of_intervals(model: PrivateLinearModel, adjust: str | None) -> Iterator[Block]:
+def _blocks_of_intervals(model: PrivateLinearModel, adjust: Method | None) -> Iterator[Block]:
     """Coefficients with their intervals, in units of the table; corrected for their family if a method is named."""
     for made in (model.summary, *[model.average_risk_differences] * has_risks(model)):
         title, *tables, notes = made(adjust=adjust).blocks()
@@ -304,7 +307,7 @@ def blocks_of_effects(model: Any) -> Iterator[Block]:
 
 
 def model_document(
-    model: PrivateLinearModel, adjust: str | None = None, calibrated: CalibratedClassifier | None = None
+    model: PrivateLinearModel, adjust: Method | None = None, calibrated: CalibratedClassifier | None = None
 ) -> dict[str, Any]:
     """A released model, for programs; with p-values corrected by the method `adjust`, if it is given.
 

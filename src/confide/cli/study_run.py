@@ -286,7 +286,7 @@ class StudyRun:
             self.prepared.release(self.plan, lambda sha256: self._note(self.state.with_result("fit", sha256=sha256)))
         return self.prepared.model
 
-    def evaluated(self, model: PrivateLinearModel) -> Any:
+    def evaluated(self, model: Any) -> Any:
         """The rates on the rows kept aside, if they are to be released now."""
         from confide.estimators.evaluation import evaluate
         from confide.intake.rows import open_rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -159,7 +159,7 @@ class CoefficientsDisplay(Display):
         estimator: Any,
         *,
         ax: Any = None,
-        units: str | None = None,
+        units: Literal["bounds", "original", "encoded"] | None = None,
         level: float = 0.95,
         label: Any = None,
         most: int = _MOST,

@@ -515,7 +515,7 @@ class AdditiveRegressor(CountParameters, AdditiveColumns, IntervalsParameter, Pe
 
     loss: Literal["huber", "squared", "poisson"] = "huber"
     threshold: Literal["auto"] | float | None = "auto"
-    intercept_scaling: float | str = "auto"
+    intercept_scaling: float | Literal["auto"] = "auto"
 
     def _train(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> Self:
         if self._chosen_loss == "squared" and sample_weight is not None:

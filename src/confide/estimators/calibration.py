@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import field, replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.isotonic import isotonic_regression
@@ -281,7 +281,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         """
         return python_of(*self._exported())
 
-    def to_sql(self, table: str = "people", dialect: str = "postgresql") -> str:
+    def to_sql(self, table: str = "people", dialect: Literal["postgresql", "duckdb", "spark"] = "postgresql") -> str:
         """Write the model as a query in SQL, with the calibrated probability as the column `calibrated`.
 
         Parameters

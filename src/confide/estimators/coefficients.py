@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from scipy.sparse import issparse
@@ -34,6 +34,7 @@ from confide.inference.debiased import (
 from confide.inference.intervals import (
     SCORES_AT_ONCE,
     JointUncertainty,
+    Target,
     Uncertainty,
     WeightsEvidence,
     checked_level,
@@ -42,7 +43,7 @@ from confide.inference.intervals import (
     ends_of_scores,
     of_all_scores,
 )
-from confide.inference.table import CoefficientTable, NamedUnit, margins_of_family
+from confide.inference.table import CoefficientTable, Method, NamedUnit, margins_of_family
 from confide.known_words import listed, listed_unknown
 from confide.models.model import Link
 from confide.training.settings import ScoreLoss
@@ -50,6 +51,7 @@ from confide.training.settings import ScoreLoss
 if TYPE_CHECKING:
     import pandas as pd
 
+Units: TypeAlias = Literal["original", "encoded"]
 
 # What the scores of a fitted model are: log-odds, the logarithm of a mean, a prediction, or a score without a unit.
 
@@ -86,7 +88,7 @@ def _loss_of(model: Any) -> Any:
 
 _WITHOUT_INTERVALS = "Each fit spends anew. The coefficients without intervals are in coef_; `confide inspect` shows them."
 
-_USUAL_TARGET = "regularised"
+_USUAL_TARGET: Target = "regularised"
 
 
 SINGLE_WEIGHTS = "single weights of random features mean nothing, so there are no intervals for them."
@@ -106,7 +108,7 @@ class CoefficientIntervals:
     _fourier: PublicMap | None = None
     _row_bound: RowBound
 
-    def uncertainty(self, target: str | None = None) -> Uncertainty:
+    def uncertainty(self, target: Target | None = None) -> Uncertainty:
         """Estimate how far the released coefficients may lie from those of the population.
 
         This costs no privacy, because it uses only what was released. The intercept comes last. With three or more classes,
@@ -141,7 +143,7 @@ class CoefficientIntervals:
         self._refuse_single_weights()
         return self._known_evidence().uncertainty(_USUAL_TARGET if target is None else target)
 
-    def conf_int(self, level: float = 0.95, target: str | None = None, *, simultaneous: bool = False) -> Array:
+    def conf_int(self, level: float = 0.95, target: Target | None = None, *, simultaneous: bool = False) -> Array:
         """Compute confidence intervals for the population's values of `coef_`.
 
         The rows of the array have no names. They stand in the order of `coefficient_names_`, without the intercept, and
@@ -183,7 +185,7 @@ class CoefficientIntervals:
         return ends[0] if n_vectors == 1 else ends
 
     def summary(
-        self, level: float = 0.95, target: str | None = None, units: str | None = None, *, adjust: str | None = None
+        self, level: float = 0.95, target: Target | None = None, units: Units | None = None, *, adjust: Method | None = None
     ) -> CoefficientTable:
         """Make a table of coefficients with standard errors, intervals and p-values. It prints, and writes LaTeX and HTML.
 
@@ -264,7 +266,7 @@ class CoefficientIntervals:
         facts |= {"model": type(self).__name__, "outcome": outcome, "alpha": self.alpha_, "guarantee": self.guarantee_}
         return CoefficientTable.of(known, named, level, sign, adjust, **facts)
 
-    def average_risk_differences(self, level: float = 0.95, *, adjust: str | None = None) -> CoefficientTable:
+    def average_risk_differences(self, level: float = 0.95, *, adjust: Method | None = None) -> CoefficientTable:
         """Make a table of differences of risks for the columns of `interest`, standardised over the rows, with intervals.
 
         For a level of a category, each row is given this level and then the reference, and the two probabilities of the
@@ -308,7 +310,7 @@ class CoefficientIntervals:
         lines = (replace(one, low=max(one.low, -1.0), high=min(one.high, 1.0)) for one in table.coefficients)
         return replace(table, coefficients=tuple(lines))
 
-    def covariance(self, target: str | None = None, units: str | None = None) -> pd.DataFrame:
+    def covariance(self, target: Target | None = None, units: Units | None = None) -> pd.DataFrame:
         """Compute the covariance of the errors of coefficients, due to sampling and to the noise for privacy together.
 
         Parameters
@@ -343,7 +345,7 @@ class CoefficientIntervals:
         errors = self._errors_of(combinations, _USUAL_TARGET if target is None else target)[0]
         return frame_of(errors.covariance, index=names, columns=names)
 
-    def predict_interval(self, X: Any, level: float = 0.95, target: str = "regularised") -> Array:
+    def predict_interval(self, X: Any, level: float = 0.95, target: Target = "regularised") -> Array:
         """Compute confidence intervals of the means that the model predicts for rows, on the scale of the target.
 
         An interval is for the mean that the population's model predicts for such a row: the probability of a class, the
@@ -434,12 +436,12 @@ class CoefficientIntervals:
             shown.append(NamedUnit(INTERCEPT, "", ()))
         return shown, np.eye(len(names) + 1)[: len(shown)]
 
-    def _errors_of_all(self, combinations: Array, target: str) -> Uncertainty:
+    def _errors_of_all(self, combinations: Array, target: Target) -> Uncertainty:
         """The errors of combinations of the weights of each score, one score after the other."""
         evidence = self._known_evidence()
         return of_all_scores(self._errors_of(combinations, target), released_together=not evidence.separable)
 
-    def _joint_uncertainty(self, target: str | None) -> Uncertainty:
+    def _joint_uncertainty(self, target: Target | None) -> Uncertainty:
         """As `uncertainty`, with the joint law of the errors where it was released."""
         if self._interest is not None:
             return self.uncertainty(target)

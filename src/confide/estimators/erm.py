@@ -188,7 +188,7 @@ class ERMRegressor(StraightLineParameters, PenaltyParameter, LossRegressor):
     loss: object = "huber"
     threshold: Literal["auto"] | float | None = "auto"
     quantile: float = 0.5
-    intercept_scaling: float | str = "auto"
+    intercept_scaling: float | Literal["auto"] = "auto"
 
     @property
     def _has_counts(self) -> bool:

@@ -15,7 +15,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 from weakref import WeakSet
 
 import numpy as np
@@ -614,7 +614,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
         """
         return onnx_model_of(released_model(self), self._link)
 
-    def to_sql(self, table: str = "people", dialect: str = "postgresql") -> str:
+    def to_sql(self, table: str = "people", dialect: Literal["postgresql", "duckdb", "spark"] = "postgresql") -> str:
         """The fitted model as a query, which gives the rows of a table in a database with their predictions beside them.
 
         Parameters

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.ledger import Batch, Ledger
+from confide.array_types import Array
 from confide.erm.penalties import StronglyConvex
 from confide.erm.row_bounds import RowBound
 from confide.errors import ParameterError
@@ -194,7 +195,7 @@ class ModelParameters(AdviceOnParameters):
     alpha: float | Literal["auto"] = "auto"
     schema: Opened[Schema] = cast(Any, None)
     fit_intercept: bool = True
-    intercept_scaling: float | str = 1.0
+    intercept_scaling: float | Literal["auto"] = 1.0
     mechanism: Literal["auto", "objective", "output", "output-laplace", "gradient", "sufficient-statistics"] = "auto"
     centre: Literal["auto"] | bool = "auto"
     neighbours: Literal["replace-one", "add-or-remove-one"] | Neighbours = "replace-one"
@@ -224,11 +225,15 @@ class StraightLineParameters:
         return selected
 
 
+Listed: TypeAlias = list[Any] | tuple[Any, ...]
+"""A list of other things than letters: a sequence of type checkers is also every text, and so is ArrayLike."""
+
+
 @estimator
 class PenaltyParameter:
     """What is penalised in place of |w|^2, for models whose columns have a meaning."""
 
-    penalty: str | Mapping[str, object] | ArrayLike | StronglyConvex | None = None
+    penalty: Literal["smooth"] | Mapping[str, object] | Listed | Array | StronglyConvex | None = None
 
 
 @estimator
@@ -268,8 +273,8 @@ class CountParameters:
 class AdditiveParameters:
     """The columns of additive models, their knots and their interactions."""
 
-    knots: str | int | Mapping[str, object] = "auto"
-    interactions: str | Sequence[Sequence[str]] = "auto"
+    knots: Literal["auto"] | int | Mapping[str, object] = "auto"
+    interactions: Literal["auto", "pairs", "all"] | Listed = "auto"
     atoms: Literal["auto"] | bool = "auto"
     monotone: Mapping[str, str] | None = None
     bounds: Sequence[object] | Mapping[str, object] | None = None
@@ -295,4 +300,4 @@ class DesignParameters:
 class IntervalsParameter(DesignParameters):
     """The share of the budget that is kept for intervals, for models that release second moments for them."""
 
-    inference_share: float | str = 0.0
+    inference_share: float | Literal["auto"] = 0.0

@@ -493,7 +493,7 @@ class PoissonRegressor(CountParameters, IntervalsParameter, StraightLineParamete
     """
 
     threshold: Literal["auto"] | float = "auto"
-    intercept_scaling: float | str = "auto"
+    intercept_scaling: float | Literal["auto"] = "auto"
 
     @property
     def _has_counts(self) -> bool:

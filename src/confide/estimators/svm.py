@@ -204,10 +204,10 @@ class KernelSVC(IntervalsParameter, LinearClassifier):
     """
 
     kernel: Literal["rbf", "laplacian", "cauchy"] = "rbf"
-    length_scale: float | str = "auto"
-    n_features: int | str = "auto"
-    feature_norm: float | str | None = "auto"
-    orthogonal: bool | str = "auto"
+    length_scale: float | Literal["auto"] = "auto"
+    n_features: int | Literal["auto"] = "auto"
+    feature_norm: float | Literal["auto"] | None = "auto"
+    orthogonal: bool | Literal["auto"] = "auto"
     map_seed: int = 0
     loss: Literal["auto", "huber_hinge", "smooth_hinge", "logistic_hinge", "hinge"] = "auto"
     smoothing: float = 0.5

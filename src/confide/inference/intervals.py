@@ -25,7 +25,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache, partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, TypeAlias, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -372,7 +372,8 @@ _LEAST_VARIANCE = 1e-4
 """The least variance of the released gradients in any direction, over that in the direction in which it is largest."""
 _SEED_OF_SAMPLING = 1000
 """Seed of the draws of sampling errors. It differs from the seeds of the noises, which are 0, 1 and so on."""
-TARGETS = ("regularised", "unregularised")
+Target: TypeAlias = Literal["regularised", "unregularised"]
+TARGETS: tuple[str, ...] = get_args(Target)
 
 
 # An exponential law of mean 1, divided where its tail has probability 1/2, 1/4 and so on: means and probabilities.
@@ -737,9 +738,9 @@ def checked_level(level: float) -> float:
     return number
 
 
-def checked_target(target: str) -> str:
+def checked_target(target: str) -> Target:
     """The target. Raises ParameterError unless it is one of `TARGETS`."""
-    return checked_choice("target", target, TARGETS)
+    return cast("Target", checked_choice("target", target, TARGETS))
 
 
 def denoised_curvature(curvature: Array, l2: float, deviation: float) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 # Hothorn, F. Bretz, P. Westfall, *Simultaneous inference in general parametric models*, Biometrical Journal 50(3), 2008.
 
 SINGLE_STEP = "single-step"
-METHODS = (SINGLE_STEP, "holm", "bonferroni", "fdr_by", "fdr_bh")
+Method: TypeAlias = Literal["single-step", "holm", "bonferroni", "fdr_by", "fdr_bh"]
+METHODS: tuple[str, ...] = get_args(Method)
 """All methods; the first needs the joint law of the errors."""
 METHODS_UNDER_ANY_DEPENDENCE = ("holm", "bonferroni", "fdr_by")
 """Those that hold whatever the errors have to do with each other, as those of several analyses of the same rows do."""

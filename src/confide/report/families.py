@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from confide.accounting.batches import charges_of
 from confide.accounting.ledger import Ledger
@@ -21,6 +21,7 @@ from confide.errors import ParameterError, as_float, is_list, is_mapping, is_num
 from confide.estimators.linear_model import PrivateLinearModel, checksum_of_model
 from confide.estimators.loading import load_linear
 from confide.files import sha256_of
+from confide.inference.intervals import Target
 from confide.inference.rates import Interval, json_form
 from confide.inference.table import (
     METHODS_UNDER_ANY_DEPENDENCE,
@@ -138,9 +139,9 @@ def family(
     ledger: Ledger | str | os.PathLike[str] | None = None,
     purpose: str | None = None,
     columns: Iterable[str] | None = None,
-    method: str = "holm",
+    method: Literal["holm", "bonferroni", "fdr_by"] = "holm",
     level: float = 0.95,
-    target: str | None = None,
+    target: Target | None = None,
 ) -> Family:
     """Treat the tests of several analyses as one family: corrected p-values, and intervals that all hold together.
 
