@@ -203,7 +203,7 @@ def test_the_annotation_of_a_constant_says_whether_auto_is_taken(name):
     facts = {"target_bound": 5.0} if "target_bound" in DEFAULTS[name] else {}
     facts |= {"bounds": (-1, 1)} if "bounds" in DEFAULTS[name] else {}
     model = kind(1.0, intercept_scaling="auto", **facts)
-    if "str" in inspect.signature(kind).parameters["intercept_scaling"].annotation:
+    if "auto" in inspect.signature(kind).parameters["intercept_scaling"].annotation:
         model.plan(1000, 3)
     else:
         with pytest.raises(confide.ParameterError, match="intercept_scaling must be a positive finite number"):
