@@ -31,14 +31,14 @@ pytestmark = pytest.mark.usefixtures("folder_with_ledger")
 
 def full_disk(monkeypatch, *folders):
     """Writing fails in these folders, as on a full disk; files can still be created there."""
-    write = Path.write_text
+    write = Path.write_bytes
 
     def fail(path, *arguments, **options):
         if path.parent.resolve() in [Path(folder).resolve() for folder in folders]:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return write(path, *arguments, **options)
 
-    monkeypatch.setattr(Path, "write_text", fail)
+    monkeypatch.setattr(Path, "write_bytes", fail)
 
 
 def interrupt(*arguments, **options):
