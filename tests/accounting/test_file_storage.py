@@ -13,6 +13,8 @@ import shutil
 import signal
 import sqlite3
 import stat
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -1036,3 +1038,23 @@ def test_the_whole_file_is_checked_once_and_rows_before_the_first_are_seen(charg
     statements(charged, "INSERT INTO records VALUES (-9223372036854775808, 'x', 'y')")
     with pytest.raises(LedgerError, match="damaged or was changed by hand"):
         Ledger(charged)
+
+
+def test_a_copy_in_another_thread_lets_no_other_process_in(path, monkeypatch):
+    """Whoever closes the file anywhere drops the byte that this process locked, but not the lock of the opening."""
+    ledger = Ledger(path, limit=PureDP(0.1))
+    charge = (
+        "import sys; from confide.accounting import file_storage; from confide import Ledger, PureDP\n"
+        "file_storage._PATIENCE = 0.2\nLedger(sys.argv[1]).charge(PureDP(0.1))"
+    )
+    append, ends = file_storage.RecordsInFile.append, []
+
+    def copied_meanwhile(records, record):
+        path.read_bytes()
+        ends.append(subprocess.run([sys.executable, "-c", charge, str(path)], capture_output=True, text=True, check=False))
+        append(records, record)
+
+    monkeypatch.setattr(file_storage.RecordsInFile, "append", copied_meanwhile)
+    ledger.charge(PureDP(0.1))
+    assert "Nothing was used" in ends[0].stderr
+    assert len(Ledger(path).entries()) == 1

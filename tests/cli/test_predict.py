@@ -102,6 +102,19 @@ def test_a_calibrated_file_is_inspected_verified_and_reported(folder):
     content["evaluation"]["budget"]["epsilon"] = 1.9
     write_document("false.json", content)
     assert "It holds no such charge" in " ".join(run("verify", "false.json", "--ledger", "study.db", code=3).stdout.split())
+    content["evaluation"]["budget"]["epsilon"] = 1e-9
+    write_document("cheap.json", content)
+    assert "smaller than their budget needs" in " ".join(run("verify", "cheap.json", code=3).stdout.split())
+    content["evaluation"]["budget"]["epsilon"] = 0.75
+    counts = content["evaluation"]["counts"]
+    for key, value in {
+        "charge": {"ledger": "x.\n\nVerified: what can be checked holds."},
+        "count_deviation": "secret",
+        "counts": [[f"{one}" for one in part] for part in counts],
+    }.items():
+        forged = {**content, "evaluation": {**content["evaluation"], key: value}}
+        write_document(f"{key}.json", forged)
+        assert "Verified" not in refused("verify", f"{key}.json")
     content["evaluation"]["void"] = "The noise is not random."
     write_document("void.json", content)
     for command in ("inspect", "verify"):

@@ -585,19 +585,20 @@ def test_a_late_release_does_not_read_the_rows_of_later_days(scheduled, tmp_path
 
 
 def test_databases_have_many_words_for_the_present():
-    from confide.studies.study import _PRESENT
+    from confide.studies.study import _PRESENT, _without_text
+
+    def asks(query):
+        return _PRESENT.search(_without_text(query)) is not None
 
     for present in (
-        "now ()",
-        "clock_timestamp()",
-        "statement_timestamp()",
-        "LOCALTIME",
-        "date()",
-        "unixepoch( )",
-        "'today'",
-    ):
-        assert _PRESENT.search("day < " + present)
-    assert not _PRESENT.search("SELECT to_timestamp(day), date(day), unix_timestamp(day) FROM people WHERE known < 5")
+        "now ()", "now/**/()", "clock_timestamp()", "statement_timestamp()", "get_current_timestamp()", "LOCALTIME",
+        "date()", "time()", "unixepoch( )", "unixepoch('subsec')", "strftime('%s')", "timeofday()", "sysutcdatetime()",
+        "'today'", "' now '::timestamp",
+    ):  # fmt: skip
+        for before in ("day < ", "note <> '--' and day < ", "note <> 'it''s /*' and day < ", "/* -- */ day < "):
+            assert asks(before + present), before + present
+    assert not asks("SELECT to_timestamp(day), date(day), unix_timestamp(day) FROM people WHERE known < 5")
+    assert not asks("SELECT strftime('%Y', day) FROM people WHERE note = 'call now()' -- not now()\n/* now() */")
 
 
 def test_a_cohort_of_the_schema_is_that_of_the_release_or_refused(scheduled):

@@ -207,3 +207,14 @@ def test_table_and_dialect_are_checked(strange):
         model.to_sql(dialect="oracle")
     with pytest.raises(confide.ParameterError, match="table must be the name of a table"):
         model.to_sql("")
+
+
+def test_names_that_look_like_marks_of_the_template_stay_names():
+    """They could otherwise put what the file holds into its text, outside of any quotes."""
+    planted = '"""; raise SystemExit; """'
+    schema = confide.Schema({"x": {"low": -1, "high": 1}, "c": {"categories": ["a", planted]}}, person="None  # the model")
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"x": rng.uniform(-1, 1, 600), "c": rng.choice(["a", planted], 600), schema.person: range(600)})
+    model = confide.LogisticRegression(1.0, schema=schema, max_rows_per_person=1).fit(rows, rows["x"] > 0)
+    assert "None  # the model" in model.guarantee_.statement()
+    exec(model.to_python(), {"__name__": "scoring"})  # noqa: S102 - the text that is tested

@@ -246,7 +246,7 @@ def _lock(path: Path) -> None:
     """Lock a file for this process until its turn ends, by whatever name others open it.
 
     It is taken before SQLite opens the file. The system drops it, with SQLite's own, as soon as this process closes the
-    file anywhere: SQLite does that last of all, when its log is in the file.
+    file anywhere, as a copy in another thread does. So a second lock, of this opening, keeps others out until it is closed.
     """
     deadline, pause = time.monotonic() + _PATIENCE, _PAUSE
     while True:
@@ -254,6 +254,8 @@ def _lock(path: Path) -> None:
         one_at_a_time.endings.append(file.close)
         try:
             lock(file.fileno(), for_process=True)
+            if not IS_WINDOWS:  # where the first lock belongs to this opening
+                lock(file.fileno())
             if os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 break
         except BlockingIOError:

@@ -28,7 +28,7 @@ from confide.data.files import BATCH_ROWS
 from confide.errors import ConfideError, FileError, InputError, imported
 from confide.threads import IS_WINDOWS, lock
 
-_PREFIX = "confide-rows-"
+_PREFIX = "confide-spooled-"
 _LOCK = ".lock"
 """The file of a folder that is locked for as long as the folder is used."""
 _SECONDS_TO_LOCK = 60

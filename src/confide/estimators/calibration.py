@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -93,9 +94,10 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         if isinstance(model, LinearClassifier):
             facts = checked_evaluation(self.evaluation, (checksum_of_model(model),))
         with suppress(KeyError, TypeError, ValueError):
-            counts = np.asarray((facts or {})["counts"], dtype=np.float64)
-            if counts.shape == (2, counts.size // 2) and counts.size >= 4 and np.isfinite(counts).all():
-                return model, dict(facts or {}), _chances(counts)
+            facts = facts or {}
+            counts, is_known = np.asarray(facts["counts"]), math.isfinite(facts["count_deviation"])
+            if is_known and counts.shape == (2, counts.size // 2) and counts.size >= 4 and counts.dtype.kind in "if":
+                return model, facts, _chances(counts.astype(np.float64))
         raise ParameterError(
             "give a fitted classifier of two classes, and the evaluation that confide.evaluate gave for it on rows held "
             "out, without groups and clip, as it was returned, or as the JSON document that `confide evaluate` writes."

@@ -70,7 +70,7 @@ def _is_evaluation(document: dict[str, Any]) -> bool:
         (document["void"] is not None or budget.is_private)
         and all(type(text) is str for text in texts)
         and all(type(text) is str and text and text.isprintable() for text in sentences)
-        and all(text is None or type(text) is str for text in perhaps)
+        and all(text is None or (type(text) is str and text.isprintable()) for text in perhaps)
         and isinstance(charge, dict | None)
         and type(checksums) is list
         and 1 <= len(checksums) <= 2

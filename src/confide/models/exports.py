@@ -608,7 +608,7 @@ def calibrated_sql(query: str, link: Link, chances: Array) -> str:
     query, link : of the model
     chances : the probability at the middle of each bin
     """
-    comment, select, body = query.partition("SELECT\n")
+    comment, select, body = query.partition("\nSELECT\n")  # lines of the comment begin with dashes
     exponent = f"LEAST(GREATEST(-c.score, -{_LARGEST_EXPONENT}e0), {_LARGEST_EXPONENT}e0)"
     binned = "c.probability" if link.has_probabilities else f"1e0 / (1e0 + EXP({exponent}))"
     ramps = (
@@ -617,7 +617,7 @@ def calibrated_sql(query: str, link: Link, chances: Array) -> str:
         if step
     )
     chance = "\n  + ".join([_literal(chances[0]), *ramps])
-    return f"{comment}SELECT c.*,\n  {chance} AS calibrated\nFROM (\n{select}{body}) AS c\n"
+    return f"{comment}\nSELECT c.*,\n  {chance} AS calibrated\nFROM ({select}{body}) AS c\n"
 
 
 # Python.
@@ -644,4 +644,6 @@ def python_of(released: ReleasedModel, link: Link, chances: Array | None = None)
     }
     text = files(__package__).joinpath("scoring.txt").read_text(encoding="utf-8")
     statement = released.guarantee.statement().replace("\\", "/").replace('"""', "'''")
-    return text.replace("STATEMENT", statement).replace("None  # the model", pformat(model, width=120, compact=True))
+    # Each mark is looked for in the text of the package alone, never in what was put in: names may hold a mark too.
+    head, _, tail = text.partition("None  # the model")
+    return head.replace("STATEMENT", statement) + pformat(model, width=120, compact=True) + tail

@@ -21,6 +21,7 @@ from confide.budget_warnings import cautions
 from confide.erm.row_bounds import before_moving
 from confide.errors import ConfideError
 from confide.estimators.calibration import CalibratedClassifier, counts_of
+from confide.estimators.evaluation import plan_of_evaluation
 from confide.estimators.linear_model import (
     checksum_of_model,
     form_of_model,
@@ -43,6 +44,7 @@ from confide.inference.rates import guarantee_in_words
 from confide.intake.specification import Columns, coefficient_names
 from confide.intake.targets import declared_domain, number_column
 from confide.models.model import ReleasedModel
+from confide.privacy.budgets import budget_from_dict
 from confide.privacy.curvature import length_of
 from confide.privacy.standardised_sums import StandardisedSums
 from confide.privacy.sufficient_statistics import NoisyStatistics, StatisticsPlan
@@ -444,4 +446,9 @@ def _findings_of_counts(calibrated: CalibratedClassifier, ledger: Ledger | None)
     own = ledger is not None and facts["charged_to"] == ledger.identity
     lacking = doubts_of_rates(facts, facts["charged_to"], charges_of(ledger)) if ledger is not None and own else ()
     stated = f"{said} {guarantee_in_words(facts)} {charge_of_rates(facts)} No file shows that they are those of the rows."
+    least = plan_of_evaluation(
+        budget_from_dict(facts["budget"]), n_bins=len(facts["counts"][0]), neighbours=facts["neighbours"]
+    ).deviation
+    if not facts["count_deviation"] >= (1.0 - 1e-9) * least:
+        lacking = (*lacking, "The noise that the file states of its counts is smaller than their budget needs.")
     return [Finding(UNCHECKED, stated, ("evaluation",)), *(Finding(FAILED, doubt) for doubt in lacking)]

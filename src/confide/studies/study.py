@@ -155,11 +155,24 @@ def days_of(every: str, name: str) -> list[date]:
 _NAMED = re.compile(r"(?<![:\w\\]):(release|begin|end)\b")
 """What a query may name: the release, its first day, and the day after its last."""
 _PRESENT = re.compile(
-    r"(?i)\b((now|getdate|today|curdate|sysdate|sysdatetime|getutcdate|(clock|statement|transaction|utc)_timestamp)\s*\("
-    r"|(date|datetime|unixepoch|unix_timestamp)\s*\(\s*\)|(current_\w+|localtime(stamp)?|sysdate|systimestamp)\b)"
-    r"|'(now|today|yesterday|tomorrow)'"
+    r"(?i)\b((now|getdate|today|curdate|sysdate|sys(utc)?datetime|sysdatetimeoffset|getutcdate|timeofday)\s*\("
+    r"|(clock|statement|transaction|utc|get_current)_timestamp\s*\("
+    r"|(date|time|datetime|julianday|unixepoch|unix_timestamp)\s*\(\s*\)|strftime\s*\(\s*''\s*\)"
+    r"|(current_\w+|localtime(stamp)?|sysdate|systimestamp)\b)|'(now|today|yesterday|tomorrow)'"
 )
-"""How SQL asks for the time at which it is asked."""
+"""How SQL asks for the time at which it is asked, where `_without_text` took out what text and comments hold."""
+_TEXT_OR_COMMENT = re.compile(r"'((?:[^']|'')*)'|--[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
+def _without_text(query: str) -> str:
+    """A query without comments, and without the text that it holds, unless that is a word for a time or a part of one."""
+
+    def kept(found: re.Match[str]) -> str:
+        word = (found[1] or "").strip().lower()
+        is_part = found[1] is None or word in ("subsec", "subsecond")
+        return " " if is_part else f"'{word}'" if word in ("now", "today", "yesterday", "tomorrow") else "''"
+
+    return _TEXT_OR_COMMENT.sub(kept, query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +248,7 @@ class Study:
         if self.schedule is None or self.release is None:
             return {}
         is_of_now = self.release == period_of(self.schedule.every, datetime.now(UTC))
-        if _PRESENT.search(re.sub("--.*", "", query)) and not (is_of_now or finish or self.cohort):
+        if _PRESENT.search(_without_text(query)) and not (is_of_now or finish or self.cohort):
             raise refused("present", path=self.path, release=self.release)
         if not _NAMED.search(query):
             return {}
