@@ -246,7 +246,7 @@ def _lock(path: Path) -> None:
     """Lock a file for this process until its turn ends, by whatever name others open it.
 
     It is taken before SQLite opens the file. The system drops it, with SQLite's own, as soon as this process closes the
-    file anywhere, as a copy in another thread does. So a second lock, of this opening, keeps others out until it is closed.
+    file anywhere, as a copy in another thread does. The second lock belongs to this opening, and holds until it is closed.
     """
     deadline, pause = time.monotonic() + _PATIENCE, _PAUSE
     while True:

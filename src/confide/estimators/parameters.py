@@ -226,7 +226,7 @@ class StraightLineParameters:
 
 
 Listed: TypeAlias = list[Any] | tuple[Any, ...]
-"""A list of other things than letters: a sequence of type checkers is also every text, and so is ArrayLike."""
+"""A list or a tuple. Type checkers take any text for a `Sequence` and for an `ArrayLike`: they would find no wrong word."""
 
 
 @estimator

@@ -165,7 +165,7 @@ _TEXT_OR_COMMENT = re.compile(r"'((?:[^']|'')*)'|--[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 def _without_text(query: str) -> str:
-    """A query without comments, and without the text that it holds, unless that is a word for a time or a part of one."""
+    """A query without comments and quoted texts. Quoted words for the present stay; those for parts of a second go too."""
 
     def kept(found: re.Match[str]) -> str:
         word = (found[1] or "").strip().lower()
