@@ -23,7 +23,7 @@ from confide.erm.coded_rows import BLOCKS_IN_JOINED, dense
 from confide.erm.row_bounds import BallBound, before_moving
 from confide.erm.row_sums import RowSum, Totals
 from confide.erm.source import BlockwiseSum, SummableRows, made_for_a_solver, unwritable
-from confide.errors import InputError, InputTypeError
+from confide.errors import InputError, InputTypeError, wording
 from confide.features.codes import Codes
 from confide.features.encoder import Encoder
 from confide.features.forms import RowMap
@@ -658,10 +658,7 @@ def inside(indices: Indices, n_features: int) -> Indices:
     own = indices.copy()
     # A negative index is a large number without its sign.
     if own.size and own.view(f"u{own.itemsize}").max() >= n_features:
-        raise InputError(
-            "X was changed by another thread while it was read, so nothing is released; what was charged stays charged. Fit "
-            "again while nobody writes to the rows."
-        )
+        raise InputError(wording("rows changed while read"))
     return unwritable(own)  # type: ignore[no-any-return]
 
 

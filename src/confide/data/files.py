@@ -27,7 +27,7 @@ from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar, cast
 from urllib.parse import unquote
 
 from confide.data.csv_files import counted_quotes, csv_batches
-from confide.errors import FileError, InputError
+from confide.errors import FileError, InputError, wording
 from confide.features.canonical_labels import MISSING_WORDS
 from confide.features.cells import DATE, DATES, NOT_NUMBERS, looks_like_number, number_in
 from confide.features.toml_form import refuse_address
@@ -407,10 +407,7 @@ def check_names(
     absent = [name for name in wanted if name not in present]
     is_csv = suffix_of(path) == ".csv"
     if absent and is_csv and any(looks_like_number(name) for name in present):
-        raise InputError(
-            f"{path} lacks the columns {listed(absent)}, and its first line looks like data. Does the file lack a header "
-            f"line? Put a line of names first, or list them in the schema, table = {{ header = [...] }}."
-        )
+        raise InputError(wording("first line looks like data", path=path, columns=listed(absent)))
     if absent:
         what = "".join(f' "{name}" {role}.' for role, name in (roles or {}).items() if name in absent)
         form = _FORM * (is_csv and len(absent) == len(wanted))

@@ -17,7 +17,7 @@ from confide.effects.picture import (
     plain,
     shortened,
 )
-from confide.errors import ParameterError, checked_count, is_label
+from confide.errors import ParameterError, checked_count, is_label, wording
 from confide.estimators.linear_model import released_model
 from confide.estimators.released import ReleasedCoefficient, ReleasedCoefficients
 from confide.features.columns import with_unit
@@ -48,10 +48,7 @@ def coefficients_to_draw(
     """
     released = released_model(model)
     if released.fourier is not None:
-        raise ParameterError(
-            "single weights of random features mean nothing, so there is no picture of them. Fit LinearSVC, "
-            "LogisticRegression or an additive model to see coefficients."
-        )
+        raise ParameterError(wording("no picture of random features"))
     several = len(released.scoring.coef) > 1
     if several and not (is_label(label) and label in released.domain):
         raise ParameterError(f"give label=, one of the classes: {', '.join(map(str, released.domain))}.")

@@ -31,7 +31,7 @@ from confide.callers import calls, steps_outside
 from confide.data.arrays import Blocks, MappedBlocks
 from confide.erm.penalties import StronglyConvex
 from confide.erm.row_bounds import RowBound
-from confide.errors import BudgetWarning, ParameterError, checked_count
+from confide.errors import BudgetWarning, ParameterError, checked_count, wording
 from confide.estimators.coefficients import CoefficientIntervals, checked_interest
 from confide.estimators.parameters import BaseEstimator, ModelParameters
 from confide.estimators.pipelines import pipeline_of
@@ -298,10 +298,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
         made.set_params(**{"prior": given_prior(self), **classes, **parameters})
         was_loaded = getattr(self, "_was_loaded", False)
         if was_loaded and "ledger" not in parameters and made.ledger is None and as_budget(made.budget).is_private:
-            raise ParameterError(
-                "this model was read from a file, and files name no ledger. Give the ledger of these rows to refit: "
-                "ledger=confide.Ledger(path); or ledger=None, if there is none."
-            )
+            raise ParameterError(wording("refit of a file needs a ledger"))
         given = {"sample_weight": sample_weight, "exposure": exposure}
         return made.fit(X, y, **{name: one for name, one in given.items() if one is not None})
 
@@ -314,10 +311,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
         prior = given_prior(self.prior)
         is_void = prior.guarantee is not None and prior.guarantee.void is not None
         if is_void and as_budget(self.budget).is_private and self.random_state is None:
-            raise ParameterError(
-                "the prior is a model without a guarantee, which may reveal the rows that it was fitted to. If these rows "
-                "are public, say so: prior=confide.PublicPrior(model). Otherwise give a model with a guarantee."
-            )
+            raise ParameterError(wording("prior without a guarantee"))
         return prior
 
     @abstractmethod
@@ -561,10 +555,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
         """
         check_is_fitted(self)
         if path is None:
-            raise ParameterError(
-                "a report is written to a file, so give its path: model.report('report.html'), or with the ending .pdf, .md "
-                "or .json. model.guarantee_.statement() is the guarantee as text."
-            )
+            raise ParameterError(wording("report needs a path"))
         done_above("write_report")(self, path, overwrite=overwrite, **given)
 
     def to_sklearn(self) -> Any:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from confide.accounting.ledger import Batch, Ledger
 from confide.blocks import NAMES_RELEASE, Block, Shown, heading, table, text, void_first
 from confide.data.file_rows import ReadColumns, checked_columns
-from confide.errors import ParameterError, SchemaError, is_list, is_number
+from confide.errors import ParameterError, SchemaError, is_list, is_number, wording
 from confide.expected_noise import sentence_of_waste
 from confide.features.canonical_labels import NONE_FOUND, can_be_level, canonical_label
 from confide.features.checks import BoundsRelease
@@ -270,10 +270,7 @@ def private_bounds(
     True
     """
     if columns is None or budget is None:
-        raise ParameterError(
-            "private_bounds releases quantiles of columns between public outer bounds, so name the columns and give a "
-            "price: private_bounds(rows, {'age': (0, 150)}, budget=0.2). Nothing was charged."
-        )
+        raise ParameterError(wording("private bounds need a price"))
     schema = schema_at(schema)
     checked_schema(schema)
     asked = OwnRelease.of("private bounds", budget, neighbours, max_rows_per_person, ledger, random_state)
@@ -408,19 +405,13 @@ def _refuse_unusable(
     narrowest = []
     for column, grid in zip(_numbers(described), grids, strict=True):
         if (isinstance(column.knots, tuple) and column.knots) or column.atoms:
-            raise ParameterError(
-                f'column "{column.name}" has knots or atoms at fixed places, and its bounds are not known yet. Give a '
-                f"number of knots, such as knots = 6, or none, and add atoms afterwards."
-            )
+            raise ParameterError(wording("bounds of a column with fixed knots", name=column.name))
         try:
             # Without knots any two candidates are bounds that a column can have.
             pairs = pairwise(grid) if column.knots else [min(pairwise(grid), key=lambda pair: pair[1] - pair[0])]
             made = [replace(column, low=low, high=high) for low, high in pairs]
         except SchemaError:
-            raise ParameterError(
-                f'column "{column.name}": its outer bounds are too close to each other for their size, or it has too many '
-                f"knots. Choose wider outer bounds, or fewer knots."
-            ) from None
+            raise ParameterError(wording("outer bounds too close", name=column.name)) from None
         narrowest.append(min(made, key=lambda interval: interval.high - interval.low))
     found = [_with_bounds(c, (c.low, c.high), (c.low, c.high), release) for c in narrowest]
     schema_with((*found, *(column for column in described if not column.is_number)), schema).to_toml()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from confide.errors import FileError, ParameterError
+from confide.errors import FileError, ParameterError, wording
 from confide.features.toml_form import is_path, refuse_address
 from confide.privacy.budgets import Neighbours, budget_from_dict
 
@@ -42,10 +42,7 @@ def checked_evaluation(given: Any, checksums: Sequence[str], name: str = "evalua
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError, ParameterError):
         is_one = False
     if not is_one:
-        raise ParameterError(
-            f"{name} must be what confide.evaluate gives, or the JSON document that `confide evaluate` writes. In what "
-            f"was given a part is missing, or has another form than confide writes: evaluate anew, or take a fresh copy."
-        )
+        raise ParameterError(wording("no document of an evaluation", name=name))
     if document["model_checksums"][0] not in checksums:
         raise ParameterError(
             f"{name}: these rates are of another model. They name the file with SHA-256 "

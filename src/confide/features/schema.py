@@ -119,6 +119,7 @@ from confide.errors import (
     keep,
     optional,
     reader,
+    wording,
 )
 from confide.features.canonical_labels import Label, canonical_label, refuse_blanks
 from confide.features.cells import Exposure, numbers_of_rows
@@ -238,10 +239,7 @@ def interactions_of(described: Any, columns: Mapping[str, Column]) -> tuple[Inte
                 raise SchemaError(f"interact: {column_title(name)}{meant} is no column; describe it below [columns].")
             column = columns[name]
             if interaction.is_curve and not (column.is_number and not column.knots):
-                raise SchemaError(
-                    f"interact: a curve beside a straight line is for a number without knots, and {column_title(name)} is "
-                    f"none; name two or more columns."
-                )
+                raise SchemaError(wording("curve beside a line of no number", column=column_title(name)))
             if interaction.knots is not None and column.is_number:
                 replace(column, knots=interaction.knots)  # refuses knots that double precision cannot tell apart
         if any(set(interaction.columns) == set(earlier.columns) for earlier in interactions):
@@ -316,10 +314,7 @@ class Target:
                 self._check_classes()
             return
         if has_label or self.classes is not None:
-            raise SchemaError(
-                "target: give labels (negative and positive, or classes) for a classifier, or low and high for a regressor, "
-                "not both."
-            )
+            raise SchemaError(wording("labels and bounds of a target"))
         if self.low is None or self.high is None:
             missing = "low" if self.low is None else "high"
             raise SchemaError(f'target: "{missing}" is missing; numbers need both bounds, low and high.')
@@ -330,10 +325,7 @@ class Target:
     def _check_two_labels(self) -> None:
         if self.negative is None or self.positive is None:
             missing = "negative" if self.negative is None else "positive"
-            raise SchemaError(
-                f'target: "{missing}" is missing; name both labels, or list three or more labels as classes, or give '
-                f"low and high for a column of numbers."
-            )
+            raise SchemaError(wording("part of a target missing", missing=missing))
         keep(self, "target: ", negative=plain_label, positive=plain_label)
         if canonical_label(self.negative) == canonical_label(self.positive):
             raise SchemaError("target: negative and positive are the same label; give two different ones.")

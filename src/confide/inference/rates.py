@@ -15,7 +15,7 @@ from scipy.special import ndtr, ndtri
 
 from confide.array_types import Array
 from confide.blocks import Block, Shown, as_json, frame_of, heading, json_value, table, text
-from confide.errors import ParameterError, checked_flag
+from confide.errors import ParameterError, checked_flag, wording
 from confide.inference.intervals import draws_of_errors, level_of_each
 from confide.privacy.budgets import budget_from_dict
 from confide.privacy.noisy_sum import SumPlan
@@ -572,10 +572,7 @@ def roc_curve(evaluation: Evaluation, n_places: int = 51, *, simultaneous: bool 
     """
     with_band = checked_flag("simultaneous", simultaneous)
     if evaluation.auc.value is None:
-        raise ParameterError(
-            "one of the two classes has too few rows beside the noise, so nothing is known of the ROC curve. Evaluate on "
-            "more rows, or with a larger budget."
-        )
+        raise ParameterError(wording("nothing known of the ROC curve"))
 
     places, band = np.linspace(0.0, 1.0, n_places), []
     for place in places.tolist():

@@ -13,7 +13,7 @@ from scipy.special import expit, logit, ndtri
 
 from confide.array_types import Array
 from confide.blocks import Block, Shown, as_json, frame_of, heading, table, text
-from confide.errors import ParameterError, as_float, checked_axes, imported, is_text
+from confide.errors import ParameterError, as_float, checked_axes, imported, is_text, wording
 from confide.guarantee import Guarantee
 from confide.inference.intervals import JointUncertainty, Uncertainty, checked_level
 from confide.inference.rates import UNKNOWN, Interval, json_form, readable
@@ -58,10 +58,7 @@ def checked_method(method: Any, known: tuple[str, ...] = METHODS) -> str:
         return method
     listed = ", ".join(f'"{name}"' for name in known)
     if is_text(method) and method in METHODS:
-        raise ParameterError(
-            f'"{method}" needs to know how the tests depend on each other, which is not known over several releases from '
-            f"the same rows. These methods hold under any dependence: {listed}."
-        )
+        raise ParameterError(wording("method over several releases", method=method, listed=listed))
     raise ParameterError(f"the method of correction must be one of {listed}{suggestion(method, known)}.")
 
 
@@ -110,10 +107,7 @@ def p_values_of_family(known: Uncertainty, method: str) -> Array:
     if checked_method(method) != SINGLE_STEP:
         return adjusted_p_values(known.p_values(), method)
     if not isinstance(known, JointUncertainty):
-        raise ParameterError(
-            f'"{SINGLE_STEP}" needs the joint law of the errors of all coefficients, which was not released here: not for '
-            f'coefficients of interest, nor over classes that have moments of their own (one-vs-rest). Use "holm".'
-        )
+        raise ParameterError(wording("single-step needs a joint distribution", single_step=SINGLE_STEP))
     return known.joint_p_values()
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound, RowBound
-from confide.errors import ParameterError, SchemaError, as_float, checked_count, is_list, is_number, is_whole
+from confide.errors import ParameterError, SchemaError, as_float, checked_count, is_list, is_number, is_whole, wording
 from confide.features.cells import Exposure
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema, Target
@@ -140,12 +140,7 @@ _RISKS_OF_COUNTED_ROWS = (
 def checked_target_bound(target_bound: Any) -> float:
     """Targets are clipped to [-target_bound, target_bound]."""
     if target_bound is None:
-        raise ParameterError(
-            "give target_bound, the largest size that a target can have, in its own units. Every target is clipped to it, "
-            "and the noise grows with it. Choose it by public knowledge and never from the rows: for example the end of a "
-            "scale, or what a law or a published table says. If targets are far from 0, give target_low and target_high in "
-            "its place. A schema may say it: target = { column = ..., low = ..., high = ... }."
-        )
+        raise ParameterError(wording("target_bound is needed"))
     return float(checked("target_bound", target_bound))
 
 
@@ -157,10 +152,7 @@ def checked_exposure(exposure_range: Any, target: Target | None, *, counts: bool
     with suppress(SchemaError, TypeError):
         if counts and (declared is None or exposure_range is None):
             return declared or Exposure("", *exposure_range)
-    raise ParameterError(
-        "an exposure is for a model of counts, such as PoissonRegressor or loss='poisson', and declared once: by the "
-        "target of the schema, or by exposure_range=(low, high), two public numbers with 1e-9 <= low < high <= 1e9."
-    )
+    raise ParameterError(wording("exposure declared"))
 
 
 def checked_target_range(
@@ -180,10 +172,7 @@ def checked_target_range(
     if any(end is not None for end in ends):
         first, last = map(as_float, ends)
         if not -LARGEST_BOUND <= first < last <= LARGEST_BOUND:
-            raise ParameterError(
-                "target_low and target_high must both be given, as finite numbers, target_low below target_high. Targets "
-                "outside are clipped. Choose them by public knowledge and never from the rows."
-            )
+            raise ParameterError(wording("range of targets"))
         if declared is not None or target_bound is not None:
             other = "the schema has the bounds of its target" if declared is not None else "target_bound is given too"
             raise ParameterError(f"target_low and target_high are not needed: {other}. Leave one of the two out.")
@@ -199,10 +188,7 @@ def checked_target_range(
     if bound < largest:
         low, high = max(low, -bound), min(high, bound)
         if not low < high:
-            raise ParameterError(
-                "no number of the schema's target lies within target_bound. Leave target_bound out: the schema has the "
-                "bounds of its target."
-            )
+            raise ParameterError(wording("target_bound beside the schema"))
     return Numbers.within(low, high, is_declared=True, may_shift=may_shift, are_counts=counts)
 
 
@@ -210,10 +196,7 @@ def checked_bounds(n_rows_bounds: Any, neighbours: Neighbours) -> tuple[int, int
     """Public bounds on the number of rows: required if that number is private, and refused otherwise."""
     if neighbours is Neighbours.REPLACE_ONE:
         if n_rows_bounds is not None:
-            raise ParameterError(
-                "n_rows_bounds is only for neighbours='add-or-remove-one'. With 'replace-one' the number of rows is public: "
-                "leave n_rows_bounds out."
-            )
+            raise ParameterError(wording("bounds on a public number of rows"))
         return None
     message = "add-or-remove-one needs public n_rows_bounds=(low, high), two whole numbers, 1 <= low <= high <= 10^15."
     ends = tuple(n_rows_bounds) if is_list(n_rows_bounds) else ()
@@ -235,15 +218,9 @@ def declared_weights(
     if weight is None:
         return largest, mean
     if not takes:
-        raise ParameterError(
-            f'the schema names the column "{weight.column}" as the weight of rows, and least squares takes no weights of '
-            f"rows. Use HuberRegressor, or loss='huber', or take the weight out of the schema."
-        )
+        raise ParameterError(wording("least squares takes no weights", column=weight.column))
     if largest not in (1.0, weight.high) or mean not in (None, weight.mean):
-        raise ParameterError(
-            "the schema states the cap and the mean of the weights, as high and mean; leave max_sample_weight and "
-            "mean_sample_weight out."
-        )
+        raise ParameterError(wording("cap of weights beside the schema"))
     return weight.high, weight.mean
 
 
@@ -253,19 +230,13 @@ def refuse_uncounted_rows(encoder: Encoder | None) -> None:
     Under replace-one the number of rows is public, but not the number of those that a cap on the rows of a person leaves.
     """
     if encoder is not None and encoder.schema.person is not None:
-        raise ParameterError(
-            "intervals need the number of rows that count, and with a column of persons only some of the rows count: use "
-            "neighbours='add-or-remove-one', under which this number is released with noise."
-        )
+        raise ParameterError(wording("intervals need counted rows"))
 
 
 def checked_class_weight(class_weight: Any, classes: tuple[Any, ...] | None = None) -> tuple[tuple[Any, float], ...]:
     """Pairs of label and weight. `classes` are those that are declared, or None if none are."""
     if isinstance(class_weight, str) and class_weight == "balanced":
-        raise ParameterError(
-            "class_weight='balanced' would learn the weights from the frequencies of the labels, so one row would change "
-            "how much all others count. Give public weights, for example class_weight={0: 1.0, 1: 5.0}."
-        )
+        raise ParameterError(wording("class weights must be public"))
     message = "class_weight must be a dict of public weights, label: number from 1e-9 to 1e9, one for each class, or None."
     least, most = 1.0 / _LARGEST_SAMPLE_WEIGHT, _LARGEST_SAMPLE_WEIGHT
     weights = list(class_weight.values()) if isinstance(class_weight, Mapping) else []

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from confide.array_types import as_array
-from confide.errors import ParameterError, is_number, is_text
+from confide.errors import ParameterError, is_number, is_text, wording
 from confide.features.canonical_labels import Label
 from confide.features.checks import which_attempt
 from confide.features.columns import Column
@@ -121,11 +121,8 @@ class Prior:
         # Random features are appended to the columns, and nothing is declared of them.
         coef = tuple((*own, *(0.0,) * (n_features - len(own))) for own in self.coef) if self.declared else self.coef
         if len(coef) != n_scores or len(coef[0]) != n_features:
-            raise ParameterError(
-                f"the prior has weights for {len(self.coef)} score{'s'[: len(self.coef) != 1]} of {len(self.coef[0])} "
-                f"columns, and this fit has {n_scores} of {n_features}, counted as columns enter the fit. Give a prior "
-                f"with so many weights."
-            )
+            own = f"{len(self.coef)} score{'s'[: len(self.coef) != 1]} of {len(self.coef[0])}"
+            raise ParameterError(wording("prior of another shape", own=own, n_scores=n_scores, n_features=n_features))
         if not intercept and any(self.intercept):
             raise ParameterError("the prior has an intercept, and this model has none: set fit_intercept to True.")
         constants = [(constant / intercept,) if intercept else () for constant in self.intercept]
@@ -149,19 +146,12 @@ class Prior:
             raise ParameterError(_OTHER_COLUMNS.format(advice))
         here, there = (None if of_schema.target is None else of_schema.target.bounds for of_schema in (own, its))
         if here and there and max(here[0], there[0]) >= min(here[1], there[1]):
-            raise ParameterError(
-                f"the prior is a model of numbers between {there[0]:g} and {there[1]:g}, and here they lie between "
-                f"{here[0]:g} and {here[1]:g}: it is a model of something else, or in another unit. Give both the same unit "
-                f"and origin."
-            )
+            raise ParameterError(wording("prior of other numbers", here=here, there=there))
 
     def refuse_map(self, fourier: Any) -> None:
         """Refuse random features of rows that are not those of the model of the prior."""
         if self.declared and isinstance(fourier, FourierMap):
-            raise ParameterError(
-                "a prior of signs is for models of columns, and this one has random features alone; leave out prior, or "
-                "feature_norm."
-            )
+            raise ParameterError(wording("prior of signs for features"))
         if self.fitted_to is not None and self.fitted_to.fourier != fourier:
             advice = "Give this model the same kernel, length scale, number of random features and seed."
             raise ParameterError(_OTHER_COLUMNS.format(advice))
@@ -172,10 +162,7 @@ class Prior:
         if self.fitted_to is None:
             return
         if self.fitted_to.domain != rows.domain:
-            raise ParameterError(
-                "the prior is the model of other classes than these, or one predicts classes and the other numbers. Give "
-                "classes, the classes of the prior's model, and rows with labels among them."
-            )
+            raise ParameterError(wording("prior of other classes"))
         names, theirs = rows.columns.feature_names_in, self.fitted_to.columns.feature_names_in
         if rows.encoder is None and names is not None and theirs is not None and list(names) != list(theirs):
             raise ParameterError(_OTHER_COLUMNS.format("Give columns with the names that its rows had, in their order."))
@@ -274,10 +261,7 @@ def declared_prior(
         If a name or a word is unknown, or an effect cannot be used.
     """
     if encoder is None or not effects or not math.isfinite(usual):
-        raise ParameterError(
-            'a prior of signs names columns of a schema, or of an array with bounds, as in {"age": "up", "dose": 0.5}; a '
-            "target of numbers needs bounds."
-        )
+        raise ParameterError(wording("prior of signs needs columns"))
     places: dict[Any, tuple[Column, slice, int | None]] = {}
     for column, group in zip(encoder.schema.columns, encoder.groups, strict=False):
         levels = () if column.is_number else column.levels

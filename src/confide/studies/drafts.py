@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 from confide.features.canonical_labels import BLANK
 from confide.features.columns import CategoryColumn, NumberColumn, columns_of
 from confide.features.schema import Target
@@ -131,10 +131,7 @@ def check_no_unclear_pair(answer: str, guess: str) -> None:
         return
     low, high = match[1], match[2]
     if _BOUNDS.fullmatch(guess) or abs(float(high) - float(low)) > _NEAR:
-        raise ParameterError(
-            f"two numbers: bounds {low} to {high}, or two levels? Type {low} {high} without a comma for bounds, or "
-            f'"{low}", "{high}" with the quotation marks for levels.'
-        )
+        raise ParameterError(wording("bounds or levels", low=low, high=high))
 
 
 def typed(description: dict[str, Any]) -> str:

@@ -20,7 +20,7 @@ from confide.accounting.ledger import Batch, Ledger
 from confide.accounting.records import INTENT
 from confide.array_types import Indices
 from confide.budget_warnings import SEEDED, of_learned_steps, tell_of_repeats, warn
-from confide.errors import BudgetWarning, ConfideError, InputTypeError, LedgerError, NotCertified, ParameterError
+from confide.errors import BudgetWarning, ConfideError, InputTypeError, LedgerError, NotCertified, ParameterError, wording
 from confide.features.cells import positions_of
 from confide.features.schema import Schema
 from confide.features.table import RowsPerPerson
@@ -134,10 +134,7 @@ def before_charge(
     for lattice in lattices:
         # The release asks OpenDP again. It gets the same answer, so it cannot fail there after the charge.
         if lattice is not None and denies(lattice):
-            raise NotCertified(
-                "OpenDP finds the noise less private than claimed, so the fit stops. Nothing was used or charged. Please "
-                "report this as SECURITY.md says."
-            )
+            raise NotCertified(wording("OpenDP refuses"))
     is_batch = isinstance(charge.ledger, Batch)
     sentences = [] if is_batch else [*unusual]
     if budget.is_private:
@@ -466,10 +463,7 @@ def divided(sizes: Sequence[int], entropy: Entropy) -> list[Indices]:
 def refuse_undivided(given: GivenRows) -> None:
     """Refuse rows that this process cannot divide."""
     if not given.lies_here:
-        raise InputTypeError(
-            "this needs rows that this process can divide, and those of a cluster or of other parties stay where they are. "
-            "Give rows in memory, or files opened without a client."
-        )
+        raise InputTypeError(wording("rows cannot be divided"))
 
 
 def refuse_persons(schema: Schema | None, what: str) -> None:
@@ -481,10 +475,7 @@ def refuse_persons(schema: Schema | None, what: str) -> None:
     what : the beginning of the message: "a search needs", or "intervals from parts need"
     """
     if schema is not None and schema.choosing is not None:
-        raise ParameterError(
-            f"{what} a schema without a column of persons or cohorts: how many rows they have is private, and the sizes of "
-            f"parts are public. Keep at most k rows of each person yourself, and give max_rows_per_person=k."
-        )
+        raise ParameterError(wording("private numbers of rows", what=what))
 
 
 def refuse_in_parts(model: Any, what: str, why: str) -> None:
