@@ -39,10 +39,7 @@ class Shared:
         yield table(("", *self.limit.amounts), cells)
         if self.cohorts is not None:
             yield heading("Cohorts")
-            yield text(
-                f'The column "{self.cohorts}" says who is in which cohort, and nobody is in two. A charge for one costs the '
-                f"persons of that cohort alone. The amount spent above is that of the persons who pay most."
-            )
+            yield text(wording("cohorts of a ledger", cohorts=self.cohorts))
             with self._up_to_date():
                 own, paid = self._filter, filters.of_each(self._totals).items()
             cells = [(c or "all others", _cell(own.spent(t).amount), _cell(own.remaining(t).amount)) for c, t in paid]

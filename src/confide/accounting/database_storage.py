@@ -237,10 +237,7 @@ def _read(url: str) -> tuple[URL, str]:
 
 _CAUSES = {
     ("55P03", "57014", "40"): f"is held by another process for more than {_PATIENCE} seconds. Try again later",
-    ("42501",): (
-        "does not let this user do that. To read, a user needs USAGE on the schema and SELECT on its tables; to charge, "
-        "also INSERT on records and UPDATE on tip; to create one, CREATE on the database"
-    ),
+    ("42501",): wording("database lacks rights"),
     ("25006", "0A000"): "is on a server that can only be read, such as a standby. Give the URL of the primary server",
     ("53", "58", "XX"): "cannot be written: its disk is full or fails, or the server is overloaded",
     ("P0001", "22", "23", "42"): "refuses what belongs into a ledger, so it was changed by hand. Put back the newest copy",
@@ -258,8 +255,5 @@ def _explained(place: str) -> Iterator[None]:
         code = (getattr(error.orig, "sqlstate", None) or "") if isinstance(error, DBAPIError) else "22"
         cause = next((cause for codes, cause in _CAUSES.items() if code.startswith(codes)), None)
         if cause is None:
-            cause = (
-                "cannot be reached, or does not let this user in. See that the server runs, and that host, database, user "
-                "and password (in ~/.pgpass or PGPASSWORD) are right"
-            )
+            cause = wording("database cannot be reached")
         raise LedgerError(f"{place}: the ledger {cause}. Nothing was used or charged.") from None

@@ -305,14 +305,8 @@ def _sync_folder(folder: Path) -> None:
 _BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED")
 _CAUSES = {
     _BUSY: f"is held by another process for more than {_PATIENCE:g} seconds. Try again later",
-    ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM"): (
-        "cannot be opened. To charge it, or to show it while others charge it, this user needs to write to the file and to "
-        "its folder, which must exist and be on a local disk"
-    ),
-    ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_NOLFS"): (
-        "cannot be read or written: the disk is full, fails, or is not a local one. A charge that was being written counts, "
-        "if it is there afterwards"
-    ),
+    ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM"): wording("ledger cannot be opened"),
+    ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_NOLFS"): wording("ledger cannot be read"),
 }
 
 

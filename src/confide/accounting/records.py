@@ -322,10 +322,7 @@ def following(
 
 def damaged(place: object, what: str) -> LedgerError:
     """The error for a ledger that was damaged or changed by hand."""
-    return LedgerError(
-        f"{place} is damaged or was changed by hand: {what}. Nothing was used or charged. Put back the newest copy; a new "
-        f"ledger would not know what was spent."
-    )
+    return LedgerError(wording("ledger is damaged", place=place, what=what))
 
 
 def canonical(facts: dict[str, Any]) -> str:

@@ -32,17 +32,11 @@ from confide.threads import Pass, made_in_order, watched_pass
 
 # Rows that passed the check, as a fit uses them.
 
-_ROWS_NOT_READ_HERE = (
-    "These rows stay on a cluster or with other parties, but this step needs rows that this process reads itself. Give rows "
-    "in memory, or files that were opened without a client."
-)
+_ROWS_NOT_READ_HERE = wording("rows not read here")
 
 PLACES = {
     "here": "",
-    "partitions": (
-        "Every row lay in exactly one partition, and each partition came out the same whenever it was computed; one that "
-        "differed between two passes would have been refused, and that none was is not protected."
-    ),
+    "partitions": wording("rows in partitions"),
     "parties": "Every row lay at exactly one of the parties, and each party summed the same rows in every pass.",
 }
 """What a guarantee assumes about each place where rows can lie; nothing where this process reads the rows itself."""

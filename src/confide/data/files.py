@@ -87,10 +87,7 @@ class Stamp:
 
 def changed(what: object) -> FileError:
     """The error for rows that somebody wrote to while they were read. It says nothing of what the rows hold."""
-    return FileError(
-        f"{what} changed while it was read, so nothing is released; what was charged stays charged. Fit again while nobody "
-        f"writes to the rows."
-    )
+    return FileError(wording("file changed while read", what=what))
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,10 +313,7 @@ def csv_refusal(path: Path, types: Mapping[str, Any], complaint: str) -> Excepti
     if name is not None and types.get(name) == pa.float64():
         is_date = re.search(f"invalid value '{DATE}", complaint) is not None
         return InputError(f'{path}: column "{name}" holds {DATES if is_date else NOT_NUMBERS}')
-    return FileError(
-        f"{path} cannot be read as CSV; give text in UTF-8 with commas, semicolons, tabs or vertical bars between cells, or "
-        f'say in the schema how it is written, as in table = {{ encoding = "latin-1", separator = ";" }}.'
-    )
+    return FileError(wording("file cannot be read as CSV", path=path))
 
 
 def suffix_of(path: Path) -> str:

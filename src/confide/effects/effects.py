@@ -647,11 +647,7 @@ class Effects:
         """What is said of random features beside the effects; empty without them."""
         if self.released.fourier is None:
             return ""
-        return (
-            f"The effect of a column is its mean over all other columns, each spread evenly over its scale or its levels. "
-            f"What columns add together beyond that makes up {self.share_of_interactions:.0%} of the variance of scores "
-            f"there; of it the {_MOST_PAIRS} strongest pairs of columns are given."
-        )
+        return wording("effects with interactions", share_of_interactions=self.share_of_interactions, pairs=_MOST_PAIRS)
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:

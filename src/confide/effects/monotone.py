@@ -84,11 +84,7 @@ def monotone_sentence(monotone: Mapping[str, str]) -> str:
         return ""
     words = {"up": "rise", "down": "fall"}
     curves = ", ".join(f'"{name}" may only {words[direction]}' for name, direction in monotone.items())
-    return (
-        f"The released curves were replaced by the nearest monotone ones: {curves}. This is post-processing. It brings them "
-        f"nearer to the effects of the population if these are monotone, and makes them and other effects wrong otherwise. "
-        f"Intervals of coefficients are those before the replacement."
-    )
+    return wording("curves replaced", curves=curves)
 
 
 def monotone_weights(released: ReleasedModel, monotone: Mapping[str, str]) -> LinearModel:

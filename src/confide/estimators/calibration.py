@@ -318,10 +318,7 @@ def _said_of(facts: dict[str, Any]) -> str:
     said = f"Probabilities follow from counts of rows held out. {guarantee_in_words(facts)}"
     if facts["void"] is not None:
         return said
-    return (
-        f"{said} That is promised to persons with rows among those, and what is said above to persons with rows in the "
-        f"fit. For whoever has rows in both, both amounts add up."
-    )
+    return wording("promised to whom", said=said)
 
 
 def _chances(counts: Array) -> Array:

@@ -104,20 +104,13 @@ class TellsOfRepeatedFits:
         ledger = "charged to the ledger" if is_charged else "charged to no ledger"
         kind = type(facts["self"]).__name__ if "self" in facts else name
         warnings.warn(
-            f"{kind} makes many fits of {asked}. Each is a release of its own under {budget}, {ledger}, and the costs add "
-            f"up. The scores, and a choice made from them, are not private. confide.PrivateSearchCV chooses parameters "
-            f"under one budget.",
+            wording("many fits", kind=kind, asked=asked, budget=budget, ledger=ledger),
             BudgetWarning,
             stacklevel=level,
         )
 
 
 # The parameter `prior`: what users may give for it, and the public weights that it stands for.
-
-_WRONG = (
-    "prior must be a fitted model of confide, the path of a saved one, a pair (coef, intercept) of public numbers, "
-    'confide.PublicPrior of one of these, a dict of declared effects such as {"age": "up"}, or None.'
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +160,7 @@ def given_prior(value: object) -> Prior:
     if isinstance(value, (tuple, list)) and len(value) == 2:
         return Prior.of_numbers(*value)
     if not isinstance(value, (str, os.PathLike)):
-        raise ParameterError(_WRONG)
+        raise ParameterError(wording("kinds of prior"))
     try:
         status = Path(value).stat()
     except (OSError, ValueError):
@@ -181,10 +174,6 @@ def _remembered(path: Path, stamp: tuple[int, ...]) -> ReleasedModel:  # noqa: A
     return read_model(path)
 
 
-_NO_LEDGER_IN_FILES = (
-    "this model was read from a file, and files name no ledger, so this fit is charged to none. If there is a ledger for "
-    "these rows, give it first: model.set_params(ledger=confide.Ledger(path))."
-)
 _DECIDING_NOTHING = ("random_state", "n_jobs")
 """Parameters that change neither the plan nor what a release is of: plans with others are the same plan."""
 
@@ -254,7 +243,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
             raise ParameterError("risk_differences are means over rows that all count alike: leave out weights of rows.")
         seed, ledger = checked("random_state", self.random_state), parameters.checked_ledger(self.ledger)
         if self.__dict__.pop("_was_loaded", False) and ledger is None and settings.budget.is_private:
-            warn((_NO_LEDGER_IN_FILES,), BudgetWarning)
+            warn((wording("fit of a file without a ledger"),), BudgetWarning)
         tell_of_unknown_size(self, has_schema=encoder is not None)
         charge, charged_to = Charge(ledger, seed, f"{type(self).__name__}.fit"), None if ledger is None else ledger.identity
         self._hold(train(given, chosen._specification(settings, encoder, seed), settings, charge))

@@ -134,11 +134,7 @@ class PrivateBounds(Shown):
         if self.levels_plan is None:
             return ""
         plan = self.levels_plan
-        return (
-            f"A level is released if its noisy number of rows is at least {plan.threshold:,.0f}; the noise has a standard "
-            f"deviation of {plan.lattice.deviation:,.0f}. A level of {math.ceil(plan.found_from(0.95)):,} rows or more is "
-            f'found with a probability of at least 0.95. All others count as "(other)".'
-        )
+        return wording("released levels", plan=plan, found=math.ceil(plan.found_from(0.95)))
 
     def to_toml(self) -> str:
         """The schema as the text of a TOML file, below a comment that says which bounds were released and at which price."""
@@ -370,10 +366,7 @@ def _one_described(name: Any, outer: Any, known: Column | None) -> dict[str, Any
     return described | {"low": bounds[0], "high": bounds[1]}
 
 
-_NO_BOUNDS = (
-    "columns must name one or more columns of numbers; categories have no bounds. For those of a column that no schema "
-    f'lists give {{"categories": "{PRIVATE}"}}.'
-)
+_NO_BOUNDS = wording("columns without bounds", private=PRIVATE)
 
 
 def _is_looked_for(column: object) -> bool:

@@ -46,10 +46,7 @@ def hinge_loss(name: Any, smoothing: Any, bound_if_noisy: RowBound | None) -> Sc
     if name == "hinge":
         return ScoreLoss(
             Hinge(),
-            only_two=(
-                "Only binary classification is supported with loss='hinge'. The type of the target is multiclass: take "
-                "loss='huber_hinge' with a small smoothing, such as 0.05."
-            ),
+            only_two=wording("hinge for two classes"),
         )
     loss = MARGIN_LOSSES["huber_hinge" if name == "auto" else name](half_width := as_float(smoothing))
     if loss.constants.joint is not None and half_width < _NARROWEST:

@@ -140,10 +140,7 @@ from confide.known_words import suggestion
 
 # Interactions: columns whose encoded columns are multiplied with each other, and how coarsely they enter the products.
 
-_SHAPE = (
-    'interact must be a list of lists of names of columns, as in interact = [["age", "sex"]]; in place of a list of names '
-    'there may be a table, as in { columns = ["age", "sex"], knots = 1, scale = 0.3 }.'
-)
+_SHAPE = wording("shape of interactions")
 SMALLEST_SCALE = 2.0**-20
 MOST_PRODUCTS = 10**6
 """The largest number of products of all interactions together: names and weights of so many still take seconds and little
@@ -498,11 +495,8 @@ def _cohort(described: Any) -> tuple[str, str]:
     return named["column"], str(canonical_label(plain_label("cohort: value", named["value"])))
 
 
-_TARGET = (
-    "target: describe it by { column = ..., negative = ..., positive = ... } or { column = ..., classes = [...] }, and a "
-    "column of numbers by { column = ..., low = ..., high = ... }."
-)
 _EXPOSURE = 'exposure must be a table such as { column = "years", low = 0.1, high = 5 }.'
+_TARGET = wording("shape of a target")
 _WEIGHT = 'weight must be a table such as { column = "design_weight", high = 20 }.'
 _RANDOM_FEATURES = "random_features must be a table, as in random_features = { number = 500, length_scale = 1.5 }."
 

@@ -507,10 +507,7 @@ class Evaluation(Shown):
         rows = "private rows" if self.n_rows is None else f"{self.n_rows:,} private rows"
         yield heading(f"Rates on {rows}, with intervals at {self.level:g}")
         yield table(("rate", "value", "low", "high"), [(name, *digits_of(rate)) for name, rate in self.rates.items()])
-        yield text(
-            f"Positive is {self.outcome}. Sensitivity is the share of positive rows that are predicted so, specificity that "
-            f"of negative rows."
-        )
+        yield text(wording("positive and negative rows", outcome=self.outcome))
         yield text(self.noise_in_words(), self.guarantee_in_words())
 
     guarantee_in_words = guarantee_in_words

@@ -138,26 +138,10 @@ _LATEX = {
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
 }  # fmt: skip
 
-BASE_NOTE = (
-    "The intercept is the score of a row whose numbers are 0 and whose categories have their reference level. On a log "
-    "scale its low takes the place of 0, and where a number has a curve or interactions, the value in its middle does."
-)
+BASE_NOTE = wording("intercept in original units")
 SHORTENED_NOTE = "The model clips long encoded rows: all coefficients count less for such a row, by one factor below 1."
 _CENTRED_NOTE = "Coefficients are shown minus their mean over classes, which is 0 in the population."
-_HIDDEN_NOTE = (
-    "inf: the noise hides what the rows tell about this class, or about all classes, so nothing is known. Means over "
-    "classes omit it."
-)
-SUPPOSED_NOTE = (
-    "the noise hides how the column differs from the others. The estimate is that of the weights before the last step, and "
-    "the interval rests on a supposition beside the rows: that a standard deviation of a column moves log-odds by about 1 "
-    "at most. It is infinite where the columns nearly decide the outcome, or the coefficient is so large that the ridge "
-    "held it back: then nothing is known."
-)
-_RISK_DIFFERENCE = (
-    "the difference of two probabilities of the outcome, on average over the population's rows: of each row with this level "
-    "and with the reference, or with the number one unit higher and as it is, by the population's minimiser without a ridge"
-)
+SUPPOSED_NOTE = wording("hidden column")
 _POWER = 0.8
 _SIZE = 0.05
 _FIRST_PART, _SECOND_PART = (0, 1, 2, 5, 6, 7, 8), (0, 1, 3, 4, 9, 10, 11)
@@ -348,7 +332,7 @@ class CoefficientTable(Shown):
         if self.target != "regularised":
             minimiser = f"the population's minimiser without a ridge; the bias of alpha = {self.alpha:.4g} was corrected"
         if self.quantity != "coefficients":
-            minimiser = _RISK_DIFFERENCE
+            minimiser = wording("average difference of risks")
         # Which effect a test of the usual size finds, in total errors.
         smallest = errors_found(_SIZE / (len(self._family) or 1 if self.adjust else 1), _POWER)
         test = f'Rejecting "no effect" where p is at most {_SIZE:g} has size {_SIZE:.0%} for the whole family, and finds'
@@ -360,7 +344,7 @@ class CoefficientTable(Shown):
             *((True, sentence) for sentence in self.design.sentences),
             (self.assumes_equal_variance, "Sampling errors assume that residuals have the same variance in all rows."),
             (self.is_centred, _CENTRED_NOTE),
-            (hides and not self.is_of_interest, _HIDDEN_NOTE),
+            (hides and not self.is_of_interest, wording("hidden class")),
             (bool(self.supposed), f"{listed(self.supposed)}: {SUPPOSED_NOTE}"),
             (
                 self.is_of_interest and not self.adjust.startswith("fdr"),

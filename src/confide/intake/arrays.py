@@ -137,11 +137,8 @@ def rows_to_score(X: Any, estimator: Any, encoder: Encoder | None, *, accepts_sp
 def text_of_cells_outside(schema: Schema, n_rows: int, outside: Mapping[str, int]) -> str:
     """What a caller is told of so many cells, by column, that the schema does not describe, in rows to be predicted."""
     sentences = [sentence_of_cells_outside(schema.columns_by_name[name], count) for name, count in outside.items()]
-    return (
-        f"{'the row' if n_rows == 1 else f'the {n_rows:,} rows'} to be predicted hold{'s' * (n_rows == 1)} cells that the "
-        f"schema does not describe: {'; '.join(sentences)}. Correct the rows, for example their spelling or unit, or do not "
-        f"rely on these predictions."
-    )
+    rows = "the row to be predicted holds" if n_rows == 1 else f"the {n_rows:,} rows to be predicted hold"
+    return wording("cells outside of the schema", rows=rows, columns="; ".join(sentences))
 
 
 def _has_names(X: Any, encoder: Encoder) -> bool:
@@ -210,10 +207,7 @@ def numeric_blocks(X: Any, columns_of: Any, *, is_fit: bool, accepts_sparse: boo
         # Several entries may be stored for one place. Each may be finite and their sum not.
         if np.isfinite(rows.data).all():
             return ArrayBlocks(rows)
-        message = (
-            "X is a sparse matrix that stores several entries for one place, whose sum is too large for a double. Correct "
-            "them."
-        )
+        message = wording("sparse sum too large")
         kind = InputError
     # Raised here, outside the handler, so that the original error, which may print the array, is not attached.
     raise kind(message)

@@ -80,61 +80,31 @@ def refuse_combinations(
     has_persons, has_share = schema is not None and schema.person is not None, given["inference_share"] != 0.0
     has_weights = schema is not None and schema.weight is not None
     l1, differences, interest = given["l1_ratio"] > 0.0, given["risk_differences"], bool(given["interest"])
-    without = "there are no intervals for interest with {}. Leave out one of both.".format
     has_several = given["max_rows_per_person"] > 1 or has_persons
+    weighs = given["max_sample_weight"] != 1.0 or has_weights or given["class_weight"] is not None
     refused = {
-        "row_norm=inf needs budget=inf: without a bound on rows there is no privacy.": budget.is_private
-        and not math.isfinite(row_bound.l2_norm),
-        "target_bound=inf needs budget=inf: without a bound on targets there is no privacy.": budget.is_private
-        and given["target_bound"] == math.inf,
-        _NO_INTERVALS_OF_FEATURES: has_share and has_features,
-        _ONE_KIND_OF_INTERVALS: interest and has_share,
-        without("a prior"): interest and has_prior,
-        without("a penalty of your own"): interest and has_penalty,
-        without("random features"): interest and has_features,
-        _ONE_ROW_PER_UNIT: given["population_size"] is not None and has_several,
-        _NO_INTERVALS_WITH_L1: l1 and (has_share or interest or given["intervals"] is True),
+        "rows without a bound": budget.is_private and not math.isfinite(row_bound.l2_norm),
+        "targets without a bound": budget.is_private and given["target_bound"] == math.inf,
+        "no intervals of random features": has_share and has_features,
+        "one kind of intervals": interest and has_share,
+        "interest with a prior": interest and has_prior,
+        "interest with a penalty": interest and has_penalty,
+        "interest with random features": interest and has_features,
+        "one row for each unit": given["population_size"] is not None and has_several,
+        "no intervals with l1_ratio": l1 and (has_share or interest or given["intervals"] is True),
         # Rows and weights are brought to the norm of the form, and the l1 penalty is on weights as they are.
-        "l1_ratio above 0 has the ridge |w|^2 beside it: leave out l1_ratio, or penalty.": l1 and has_penalty,
-        _NO_PRIOR_WITH_L1: l1 and has_prior,
-        "risk_differences are for columns that interest names: name some, or leave risk_differences out.": differences
-        and not interest,
-        "risk_differences are means over rows that all count alike: leave out weights of classes and rows.": differences
-        and (given["max_sample_weight"] != 1.0 or has_weights or given["class_weight"] is not None),
-        "risk_differences compare levels within the schema's own bound on rows: leave row_norm out.": differences
-        and encoder is not None
-        and row_bound is not encoder.row_bound,
+        "no penalty with l1_ratio": l1 and has_penalty,
+        "no prior with l1_ratio": l1 and has_prior,
+        "risks of no interest": differences and not interest,
+        "risks of rows with weights": differences and weighs,
+        "risks with a bound of one's own": differences and encoder is not None and row_bound is not encoder.row_bound,
         # The sums are of the rows that are left, and under replace-one their number is neither public nor released.
-        _RISKS_OF_COUNTED_ROWS: differences and has_persons and drops_rows,
-        REPLACED_IN_COHORTS: schema is not None and schema.cohort is not None and drops_rows,
+        "risks of counted rows": differences and has_persons and drops_rows,
+        "replaced in cohorts": schema is not None and schema.cohort is not None and drops_rows,
     }
-    for message, is_wrong in refused.items():
+    for about, is_wrong in refused.items():
         if is_wrong:
-            raise ParameterError(message)
-
-
-_NO_INTERVALS_OF_FEATURES = (
-    "there are no intervals with random features of all columns. Leave inference_share at 0; or leave out "
-    'random_features in the schema and interactions="all".'
-)
-_ONE_KIND_OF_INTERVALS = (
-    "give interest or inference_share, not both: interest has intervals for the columns that it names, and inference_share "
-    "for all coefficients."
-)
-_ONE_ROW_PER_UNIT = (
-    "population_size is for samples in which each unit of the population has one row, and here one person may have several. "
-    "Leave it out: intervals are then too wide rather than too short."
-)
-_NO_INTERVALS_WITH_L1 = (
-    "there are no intervals with l1_ratio above 0: weights that are 0 have no law that intervals could be made from. Leave "
-    "out l1_ratio, or ask for no intervals."
-)
-_NO_PRIOR_WITH_L1 = "l1_ratio above 0 pulls weights towards 0, and a prior pulls them towards others. Leave out one."
-REPLACED_IN_COHORTS = "the schema's cohort needs neighbours='add-or-remove-one': the number of its rows is private."
-_RISKS_OF_COUNTED_ROWS = (
-    "risk_differences are means over the rows that count, and with a column of persons only some of the rows count: use "
-    "neighbours='add-or-remove-one', under which the number of these rows is released with noise."
-)
+            raise ParameterError(wording(about))
 
 
 def checked_target_bound(target_bound: Any) -> float:

@@ -38,12 +38,6 @@ from confide.intake.specification import CheckedRows, Columns, RowSpecification
 from confide.intake.targets import NEEDS_EXPOSURE, ReadTargets, number_column
 from confide.threads import Progress, Told, begun
 
-_ANOTHER_INDEX = (
-    "has another index than X, and rows are matched by their position: if one of the two was sorted or filtered by itself, "
-    "what belongs to one row is taken for another. Give it in the order of X, as with .loc[X.index]; or without its index, "
-    ".to_numpy(), if the order is right."
-)
-
 
 def exposure_of(X: Any, declared: Exposure | None, exposure: Any) -> Any:
     """The exposures of rows in memory: as they were given, or the column that the schema names; None if there are none."""
@@ -172,7 +166,7 @@ class _RowsInMemory:
             own: Any = getattr(given, "index", None)
             # Only pandas has an index that can be compared. Others have a method of this name, or none.
             if hasattr(index, "equals") and hasattr(own, "equals") and len(own) == len(index) and not index.equals(own):
-                warn((f"{name} {_ANOTHER_INDEX}",), AccuracyWarning)
+                warn((f"{name} {wording('another index')}",), AccuracyWarning)
         # Fits that encode rows alike share one table.
         tables: dict[Encoder | None, MemoryTable] = {}
         # Reading text gives no warning, so another thread may do it beside the columns.

@@ -35,14 +35,7 @@ _FAR_FROM_ZERO = 1.5
 """The middle of a range of targets is subtracted from them if it is at least this many half-widths of the range away from 0.
 
 Chosen on prices of diamonds, which crowd near the low end of their range, and confirmed by benchmarks/far_targets.py."""
-NEEDS_EXPOSURE = (
-    "the exposure of each row is needed where a model of counts declares its bounds, by exposure_range=(low, high) or in "
-    "the target of the schema, exposure = { column = ..., low = ..., high = ... }; elsewhere leave it out."
-)
-_COHORT_WITHOUT_CLASSES = (
-    "labels that are not declared would be taken from rows of other cohorts too, which are not charged. Declare them, as "
-    "classes or as the target of the schema."
-)
+NEEDS_EXPOSURE = wording("exposure is needed")
 _LABELS_AT_ONCE = 2**20
 """Labels are sorted in pieces of this many, because sorting copies a piece and memory is limited."""
 
@@ -98,7 +91,7 @@ class Classes:
         """The classes of the parameter `classes`, or of a schema's target."""
         domain = declared_domain(classes, schema)
         if domain is None and schema is not None and schema.cohort is not None:
-            raise ParameterError(_COHORT_WITHOUT_CLASSES)
+            raise ParameterError(wording("classes of cohorts"))
         return cls(domain, schema is not None and schema.target is not None)
 
     def read(self, y: Any, n_rows: int | None) -> ReadTargets:

@@ -29,10 +29,6 @@ DECLARED = "declared"
 SOURCES = ("coefficients", "release", "public", DECLARED)
 """Where a prior can come from: numbers that were given, a private release, a model that was declared public, or signs and
 sizes of effects that were declared."""
-_OTHER_COLUMNS = (
-    "the prior was fitted to columns that are encoded in another way, so its weights mean something else here. {} Or give "
-    "the prior as (coef, intercept), if you know that its weights fit."
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,10 +73,7 @@ class Prior:
     @classmethod
     def of_numbers(cls, coef: Any, intercept: Any) -> Prior:
         """Given coefficients, (d,) or (k, d), and the intercept of each of the k scores."""
-        message = (
-            "a prior of coefficients is a pair (coef, intercept): one number for each column as it enters the fit, or a row "
-            "of them for each of several classes, and one intercept for each row; all finite."
-        )
+        message = wording("shape of a prior")
         weights, constants = np.atleast_2d(as_array(coef, np.float64)), np.atleast_1d(as_array(intercept, np.float64))
         is_finite = bool(np.isfinite(weights).all() and np.isfinite(constants).all())
         if weights.ndim != 2 or constants.shape != weights.shape[:1] or not weights.size or not is_finite:
@@ -139,11 +132,13 @@ class Prior:
         if own is None or its is None:
             if own is not its:
                 fitted = "without" if its is None else "with"
-                raise ParameterError(_OTHER_COLUMNS.format(f"It was fitted {fitted} a schema: do the same here."))
+                raise ParameterError(
+                    wording("prior of other columns", advice=f"It was fitted {fitted} a schema: do the same here.")
+                )
             return
         if (own.columns, own.interact, own.random_features) != (its.columns, its.interact, its.random_features):
             advice = "Give the schema of the prior's model, in which its knots and interactions are written out (schema_)."
-            raise ParameterError(_OTHER_COLUMNS.format(advice))
+            raise ParameterError(wording("prior of other columns", advice=advice))
         here, there = (None if of_schema.target is None else of_schema.target.bounds for of_schema in (own, its))
         if here and there and max(here[0], there[0]) >= min(here[1], there[1]):
             raise ParameterError(wording("prior of other numbers", here=here, there=there))
@@ -154,7 +149,7 @@ class Prior:
             raise ParameterError(wording("prior of signs for features"))
         if self.fitted_to is not None and self.fitted_to.fourier != fourier:
             advice = "Give this model the same kernel, length scale, number of random features and seed."
-            raise ParameterError(_OTHER_COLUMNS.format(advice))
+            raise ParameterError(wording("prior of other columns", advice=advice))
 
     def refuse_rows(self, rows: CheckedRows) -> None:
         """Refuse rows whose classes or columns are not those of the model of the prior. Public facts decide."""
@@ -165,24 +160,20 @@ class Prior:
             raise ParameterError(wording("prior of other classes"))
         names, theirs = rows.columns.feature_names_in, self.fitted_to.columns.feature_names_in
         if rows.encoder is None and names is not None and theirs is not None and list(names) != list(theirs):
-            raise ParameterError(_OTHER_COLUMNS.format("Give columns with the names that its rows had, in their order."))
+            raise ParameterError(
+                wording("prior of other columns", advice="Give columns with the names that its rows had, in their order.")
+            )
 
     def sentence(self, ledger: str | None) -> str:
         """What a statement says of the prior, for a fit that is charged to the ledger with this identity."""
         start = "The ridge pulls the weights towards a public prior"
         if self.source == "public":
-            return (
-                f"{start}: a model that was declared public. It was made from rows that need no protection, and from none "
-                f"of these."
-            )
+            return wording("public prior", start=start)
         if self.declared:
             effects = ", ".join(f'"{name}" {effect if is_text(effect) else f"{effect:g}"}' for name, effect in self.declared)
             return f"{start}: effects that were declared, without looking at the rows: {effects}."
         if self.guarantee is None:
-            return (
-                f"{start}: coefficients that were given. They were not made from these rows, unless by a release whose "
-                f"cost is counted as well."
-            )
+            return wording("given prior", start=start)
         if self.guarantee.void is not None:
             return f"{start}: a model without a guarantee."
         facts = self.guarantee.circumstances
@@ -191,10 +182,7 @@ class Prior:
         released = f"{start}: a model that confide released under {under}"
         if ledger is not None and self.ledger == ledger:
             return f"{released} That release was charged to the same ledger."
-        return (
-            f"{released} That release is not covered here: where it was made from some of these rows, its cost adds to "
-            f"that of this one. In no other way was the prior made from these rows."
-        )
+        return wording("released prior", released=released)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""

@@ -39,10 +39,6 @@ from confide.report.ledger_facts import estimator_of, name_of_release
 if TYPE_CHECKING:
     import pandas as pd
 
-_DEPENDENCE = (
-    "Releases from the same rows share their sampling errors. The correction holds whatever these have to do with each "
-    "other, if the family was named before its results were seen."
-)
 _NO_TEST = "the family has no test: give fitted models with intervals, their files, or a ledger that names some."
 HEADINGS = ("analysis", "coefficient", "unit", "coef", "low", "high", "p", "adjusted p")
 _FIELDS = ("analysis", "name", "unit", "estimate", "low", "high", "p_value", "adjusted_p_value")
@@ -103,7 +99,7 @@ class Family(Shown):
         return (
             f"The family has {size} test{'s' if size > 1 else ''}. {together} {self.level:g} by Bonferroni's inequality.",
             f'{tests} "{self.method}": {meaning}.',
-            _DEPENDENCE,
+            wording("dependence in a family"),
             *(f"{name}: {what}" for name, what in self.analyses.items()),
             *self.left_out,
         )

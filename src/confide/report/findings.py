@@ -23,6 +23,7 @@ from confide.effects.picture import (
     tick_text,
     ticks_of,
 )
+from confide.errors import wording
 from confide.estimators.linear_model import released_model
 from confide.estimators.released import ReleasedCoefficient, ReleasedCoefficients, effects_of, outcome_of, words_on_noise
 from confide.inference.rates import readable
@@ -378,12 +379,7 @@ def has_curves(model: Any) -> bool:
 def main_findings(model: Any, level: float, adjust: str | None = None, *, whole: bool = False) -> list[Block]:
     """What the model says, in the part that is signed: as much as fits there, or `whole`, all that can be said in tables."""
     if released_model(model).fourier is not None and (whole or not has_curves(model)):
-        return [
-            text(
-                "The model works with random features of all columns together. Single features mean nothing by themselves, "
-                "so no coefficients are shown."
-            )
-        ]
+        return [text(wording("no coefficients of random features"))]
     return _main_effects(model, level) if has_curves(model) and not whole else _coefficients(model, level, adjust, whole)
 
 
@@ -423,10 +419,7 @@ def _main_effects(model: Any, level: float) -> list[Block]:
     blocks = [text(*words), Block("figure", drawing=drawn)]
     if maps:
         few = f" The {len(maps)} largest of {len(pairs)} are drawn." if len(maps) < len(pairs) else ""
-        meaning = (
-            f"Each cell is a pair of values. Blue cells add to the {effects.outcome}, orange ones take away from it; the "
-            f"stronger the colour, the more.{few}"
-        )
+        meaning = wording("surface of effects", outcome=effects.outcome, few=few)
         parts = [heading("What pairs of columns add"), text(meaning), Block("figure", drawing=surface_drawings(maps))]
         blocks.append(Block("group", parts, style="whole"))
     return blocks
@@ -434,19 +427,12 @@ def _main_effects(model: Any, level: float) -> list[Block]:
 
 def _words_of_effects(model: Any, effects: Any, shown: Sequence[Effect], level: float) -> list[str]:
     drawn = "drawn " if effects.words_of_interactions else ""
-    meaning = (
-        f"Above 0 (for levels: right of 0) a column raises the {effects.outcome}, below 0 it lowers it, compared with the "
-        f"mean of the curve over its scale or of all levels. All columns have the same scale of effects, and those that "
-        f"stand out come first. Between the short marks on the axis a curve is {drawn}straight. No row is drawn."
-    )
+    meaning = wording("curves of effects", outcome=effects.outcome, drawn=drawn)
     sentences = [meaning, *filter(None, [effects.words_of_interactions])]
     if noisy := words_on_noise(model, shown):
         sentences += [f"{_GREY} All values of {level:.0%} of columns without an effect lie there.", *noisy]
     if any(effect.has_band for effect in shown):
-        sentences.append(
-            f"Bands cover sampling and the noise for privacy at level {level:g}: the inner one for each value by itself, "
-            f"the outer one for all values of a column together."
-        )
+        sentences.append(wording("bands of effects", level=level))
     elif has_intervals(model):
         sentences.append("No band is drawn where the noise hides what the rows tell.")
     elif not model.guarantee_.budget.is_private:

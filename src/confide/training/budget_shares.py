@@ -191,10 +191,7 @@ def _instead(settings: Settings, n_features: int, n_rows: int | None) -> str:
         best = min(plans_with_intervals(of_all, n_features, n_rows), key=breadth).intervals
         assert isinstance(best, IntervalsPlan)  # noqa: S101 - as they are
         best.check()
-        sentences.append(
-            f"Intervals for all coefficients can be had at this budget, for the target with the ridge: give "
-            f"inference_share={_SHARE_OF_ALL:g} (intervals on the command line) in place of interest."
-        )
+        sentences.append(wording("intervals for all coefficients", share=_SHARE_OF_ALL))
     return " ".join([*sentences, "More rows, fewer columns, or ApproxDP or ZCDP in place of PureDP help too."])
 
 

@@ -24,7 +24,7 @@ from confide.errors import BudgetWarning, ConfideError, InputTypeError, LedgerEr
 from confide.features.cells import positions_of
 from confide.features.schema import Schema
 from confide.features.table import RowsPerPerson
-from confide.intake.parameters import REPLACED_IN_COHORTS, checked_ledger
+from confide.intake.parameters import checked_ledger
 from confide.intake.rows import GivenRows
 from confide.intake.specification import CheckedRows
 from confide.models.model import Link
@@ -316,11 +316,7 @@ def charge_and_release(
     if os.environ.get("CONFIDE_DEBUG") == "1":
         raise failure
     if not isinstance(failure, ConfideError):
-        failure = NotCertified(
-            f"the release failed with {type(failure).__name__}, so nothing is released; what was charged stays charged. Its "
-            f"message may tell of rows and is not shown: set CONFIDE_DEBUG=1 to see it where they are made up. Please "
-            f"report this."
-        )
+        failure = NotCertified(wording("release failed", kind=type(failure).__name__))
     # What was handled on the way, and the frames that the error passed, may tell of rows.
     failure.__context__ = None
     raise failure.with_traceback(None) from None
@@ -351,11 +347,7 @@ def attempts_sentence(attempt: int) -> tuple[str, ...]:
     if attempt == 1:
         return ()
     earlier = "An earlier attempt" if attempt == 2 else f"{attempt - 1} earlier attempts"
-    sentence = (
-        f"{earlier} at this release, under the same charge, ended before anything was released. What ended it depended "
-        f"neither on the rows nor on its noise; an attempt of which this is not true counts as one more release at the same "
-        f"cost."
-    )
+    sentence = wording("earlier attempts", earlier=earlier)
     return (sentence,)
 
 
@@ -421,7 +413,7 @@ class OwnRelease:
         # Rows beyond a person's cap are dropped, so the number of rows kept would reveal how many persons there are.
         is_public = self.neighbours is Neighbours.REPLACE_ONE and (schema is None or schema.person is None)
         if is_public and schema is not None and schema.cohort is not None:
-            raise ParameterError(REPLACED_IN_COHORTS)
+            raise ParameterError(wording("replaced in cohorts"))
         return n_rows if is_public else None
 
     def decided_by(self, event: Event, *facts: object, schema: Schema | None = None) -> Self:

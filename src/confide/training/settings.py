@@ -29,10 +29,7 @@ from confide.privacy.scales import sums_by_target
 from confide.privacy.shapes import may_keep_groups
 from confide.training.alpha import usual_norm_of_rows
 
-WITHOUT_MEAN = (
-    "population_size with weights of rows needs their mean, which says how large the chance of being in the sample is at "
-    "least. Declare it: a schema says it as weight = { column = ..., high = ..., mean = ... }."
-)
+WITHOUT_MEAN = wording("weights need a mean")
 """The refusal of a finite population where nothing says how large the least chance of a row was."""
 
 
