@@ -246,9 +246,23 @@ def test_links_are_those_of_the_site():
     assert rewritten("[x](https://example.org/a.md)") == "[x](https://example.org/a.md)"
     assert rewritten("[effects](effects.md)") == "[effects](effects.md)"
     assert rewritten("[a solver](../../src/confide/solvers/newton.py)") == "a solver (`src/confide/solvers/newton.py`)"
+    assert (
+        rewritten("(see [a solver](../../src/confide/solvers/newton.py))")
+        == "(see a solver: `src/confide/solvers/newton.py`)"
+    )
     assert rewritten("```\n[a](nothing.md)\n```\n") == "```\n[a](nothing.md)\n```\n"
     with pytest.raises(LookupError, match=r"nothing\.md"):
         rewritten("[a](nothing.md)")
+
+
+def test_a_long_output_shows_what_it_begins_with_and_what_it_comes_to():
+    """The middle is left out, and the page says so."""
+    lines = [f"line {number}" for number in range(100)]
+    assert page_outputs.written("\n".join(lines[:60])).count("line") == 60
+    shown = page_outputs.written("\n".join(lines)).splitlines()
+    assert shown[2:22] == lines[:20]
+    assert shown[22] == "... 40 lines are left out here ..."
+    assert shown[23:-1] == lines[60:]
 
 
 def test_lists_get_the_blank_line_that_they_need():
