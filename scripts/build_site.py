@@ -24,6 +24,9 @@ def readable(text: str) -> str:
     Cells of a table that hold a number or a short word are marked, so that they take no more room than they need.
     """
     text = text.replace('<input type="checkbox" disabled', '<input type="checkbox" aria-label="to be checked" disabled')
+    # A picture is a link to itself, so that it can be enlarged; on narrow screens it scrolls.
+    picture = re.compile(r'<p>(<img [^>]*src="([^":]+\.(?:svg|png))"[^>]*>)</p>')
+    text = picture.sub(r'<p class="picture"><a href="\2">\1</a></p>', text)
     text = re.sub(r"<td>(?=[^<\s]{0,9}</td>)", '<td class="short">', text)
     hyphens = re.compile(r"(?<!\S)(?=\S*-)\S{2,28}(?!\S)")
 

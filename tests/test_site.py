@@ -318,6 +318,8 @@ def test_the_html_of_a_page_is_made_readable():
     assert build_site.readable("<code>a --out-dir b</code>") == shown
     assert "aria-label" in build_site.readable('<li><input type="checkbox" disabled/> a</li>')
     assert build_site.readable("<code>tests/erm/test_a_b.py::test_c</code>").count("<wbr>") == 6
+    shown = build_site.readable('<p><img alt="a" src="../b.svg"></p>')
+    assert shown == '<p class="picture"><a href="../b.svg"><img alt="a" src="../b.svg"></a></p>'
     assert build_site.readable("<td>.1410</td><td>two words</td>") == '<td class="short">.1410</td><td>two words</td>'
 
 

@@ -535,8 +535,10 @@ class CoefficientTable(Shown):
         imported("matplotlib", "plot", "plot")
         from matplotlib import pyplot as plt
 
+        units = {one.unit for one in self.coefficients if one.unit}
+        height = 0.45 if len(units) > 1 else 0.3
         if checked_axes("ax", ax) is None:
-            _, ax = plt.subplots(figsize=(7.0, 1.6 + 0.3 * len(self.coefficients)), layout="constrained")
+            _, ax = plt.subplots(figsize=(7.0, 1.6 + height * len(self.coefficients)), layout="constrained")
         places = range(len(self.coefficients), 0, -1)
         known = [(at, one) for at, one in zip(places, self.coefficients, strict=True) if math.isfinite(one.total_error)]
         numbers = [(at, one.estimate, one.low, one.high, one.sampling_error) for at, one in known]
@@ -546,17 +548,33 @@ class CoefficientTable(Shown):
         ax.hlines(ats, estimates - half, estimates + half, color=_DARK_BLUE, linewidth=6.0, label="due to sampling only")
         ax.plot(estimates, ats, marker="|", markersize=10.0, color="black", linestyle="")
         ax.axvline(0.0, color="0.5", linewidth=0.8, zorder=0)
-        units = {one.unit for one in self.coefficients if one.unit}
         ticks = [f"{one.name}\n{one.unit}" if one.unit and len(units) > 1 else one.name for one in self.coefficients]
         # Matplotlib would read a dollar sign as the start of a formula.
         ax.set_yticks(list(places), [printable_lines(tick).replace("$", r"\$") for tick in ticks])
-        ax.set_title(printable_line(self._title).replace("$", r"\$"), fontsize="medium")
+        pad = 24.0 if self.ratio else None
+        ax.set_title(printable_line(self._title).replace("$", r"\$"), fontsize="medium", loc="left", pad=pad)
         of_what = f" {units.pop()}" if len(units) == 1 else " in its unit"
         kind = "simultaneous intervals" if self.adjust else "intervals"
         ax.set_xlabel(f"{self.quantity.removesuffix('s')}{of_what}, {kind} at {self.level:.4g}, {self.target} target")
         ax.legend(loc="best", fontsize="small", frameon=False)
         ax.margins(y=0.5 / max(1, math.sqrt(len(self.coefficients))))
+        if self.ratio:
+            add_ratios(ax, self.ratio)
         return ax
+
+
+_RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+
+
+def add_ratios(ax: Any, name: str) -> None:
+    """Add an axis above Matplotlib axes of coefficients that shows their exponentials, such as odds ratios."""
+    low, high = ax.get_xlim()
+    ratios = [ratio for ratio in _RATIOS[:: 1 if high - low < 9.0 else 3] if low <= math.log(ratio) <= high]
+    above = ax.secondary_xaxis("top")
+    above.set_xticks(np.log(ratios), [f"{ratio:g}" for ratio in ratios])
+    above.spines["top"].set_visible(False)
+    above.tick_params(labelsize="small", length=0.0)
+    above.set_xlabel(name, fontsize="small", loc="right")
 
 
 def errors_found(size: float, power: float) -> float:

@@ -38,8 +38,8 @@ _LEFT_MARGIN, _PLOT_WIDTH, _RIGHT_MARGIN = 210, 270, 20
 _LIGHT_BLUE, _DARK_BLUE, _GREYS = "var(--light)", "var(--dark)", ("var(--rule)", "var(--line)")
 _GREY = f"{NOISE_IN_PICTURE[:1].upper()}{NOISE_IN_PICTURE[1:]}."
 """Colours of the style sheet of the page, which differ between a light and a dark screen."""
-_MAX_NAME_LENGTH, _LONGEST_NAME = 35, 27
-"""Longer names are shortened in the middle, and names above the second length are set in narrow letters."""
+_MAX_NAME_LENGTH = 35
+"""Longer names are shortened in the middle, and those that are wider than their room are set in narrow letters."""
 
 
 def interval_plot(table: CoefficientTable, note: str = "", outcome: str = "") -> str:
@@ -97,7 +97,7 @@ def _bars(rows: Sequence[Any], thick: int, caption: str, outcome: str) -> str:
     for place, (name, bars, tick, behind) in enumerate(rows):
         middle = (place + 0.5) * _LINE_HEIGHT
         left = _LEFT_MARGIN - 10
-        marks.append(_name_before(name, middle + 4, left, left - 4, _LONGEST_NAME, _MAX_NAME_LENGTH))
+        marks.append(_name_before(name, middle + 4, left, left - 4, _MAX_NAME_LENGTH))
         for high_of_bar, drawn in ((thick + 6, behind), (thick, bars)):
             for start, end, colour in drawn:
                 x, long = x_of(start), max(1.0, x_of(end) - x_of(start))
@@ -118,11 +118,12 @@ def _bars(rows: Sequence[Any], thick: int, caption: str, outcome: str) -> str:
     )
 
 
-def _name_before(name: str, y: float, right: float, room: float, widest: int, longest: int) -> str:
-    """A name that ends at `right`: narrow if longer than `widest`, and without its middle if longer than `longest`."""
+def _name_before(name: str, y: float, right: float, room: float, longest: int) -> str:
+    """A name that ends at `right`: narrow if wider than the room, and without its middle if longer than `longest`."""
     half = longest // 2
     shown = name if len(name) <= longest else f"{name[:half]}…{name[half + 1 - longest :]}"
-    narrow = f' textLength="{room}" lengthAdjust="spacingAndGlyphs"' if len(shown) > widest else ""
+    width = sum(5.0 if letter in _NARROW else 14.0 if letter in "mwMW" or not letter.isascii() else 9.0 for letter in shown)
+    narrow = f' textLength="{room}" lengthAdjust="spacingAndGlyphs"' if width > room else ""
     return f'<text x="{right}" y="{y:.1f}" text-anchor="end"{narrow}>{escape(shown)}</text>'
 
 
@@ -131,7 +132,9 @@ def _name_before(name: str, y: float, right: float, room: float, widest: int, lo
 # Colours are those of the style sheet of the page, so that they follow a light or a dark screen and paper.
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _HEIGHT, _BELOW = 304, 38, 10, 8, 150, 36
-_NAMES, _LINE, _LONGEST_NAME_OF_CURVE, _NARROWED_NAME = 130, 19, 14, 24
+_NAMES, _LINE, _NARROWED_NAME = 130, 19, 24
+_NARROW = "fijlrtI.,:;'|!()[]- "
+"""Letters of about five pixels; most others have at most nine."""
 MOST_LEVELS = 20
 """Of a category with more levels, only the two ends of the list are drawn."""
 _PART_FOR_MISSING = 0.16
@@ -213,7 +216,7 @@ def _levels(effect: Effect, shown: Sequence[Value], limits: tuple[float, float])
     marks.append(_line(x_of(0.0), _TOP, x_of(0.0), bottom, "zero"))
     for place, value in enumerate(shown):
         y, name = _TOP + _LINE * (place + 0.5), str(value.value)
-        marks.append(_name_before(name, y + 4, _NAMES - 7, _NAMES - 9, _LONGEST_NAME_OF_CURVE, _NARROWED_NAME))
+        marks.append(_name_before(name, y + 4, _NAMES - 7, _NAMES - 9, _NARROWED_NAME))
         for left, right, kind in _intervals(value):
             marks.append(_bar(kind, x_of(left), y - 4, x_of(right) - x_of(left), 8))
         marks.append(_point(x_of(value.effect), y))
