@@ -106,8 +106,8 @@ HOLDING = {
     "confide.estimators.evaluation": {
         "evaluate",
         "_released",
-        "_rated",
     },
+    "confide.evaluations.documents": {"rated"},
     "confide.evaluations.tables": {
         "RowSums.of_piece",
         "RowSums.of_scored",

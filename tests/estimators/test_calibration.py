@@ -147,7 +147,7 @@ def test_counts_of_another_model_or_of_none_are_refused(adult, released):
         confide.CalibratedClassifier(other, counts).predict_proba(X)
     damaged = counts.to_dict() | {"counts": [[1, 2], [3]]}
     for wrong in (by_sex, None, damaged):
-        with pytest.raises(ParameterError, match=r"that confide\.evaluate gave"):
+        with pytest.raises(ParameterError, match=r"confide\.evaluate g[ai]ve"):
             confide.CalibratedClassifier(model, wrong).predict_proba(X)
     with pytest.raises(ParameterError, match=r"must be what confide\.evaluate gives"):
         confide.CalibratedClassifier(model, {"counts": [[1], [2]]}).predict_proba(X)

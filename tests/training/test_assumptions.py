@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from confide import Ledger, LogisticRegression, PureDP, Schema
+from confide.budget_warnings import void_because
 from confide.data.arrays import PLACES
 from confide.features.encoder import Encoder
 from confide.guarantee import Circumstances, NamedLedger
 from confide.models.prior import Prior
 from confide.privacy.budgets import Neighbours
 from confide.training.assumptions import circumstances_of, guarantee_of, sentences_of_rows
-from confide.training.charge import Charge, void_because
+from confide.training.charge import Charge
 from confide.training.plan import make_plan
 from confide.training.settings import SquaredError
 from tests.training.examples import RICH, least_squares, settings

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from confide.blocks import heading, text, verbatim
+from confide.blocks import heading, json_value, text, verbatim
 from confide.cli.failures import NO_GUARANTEE
 from confide.cli.options import Adjust, Format, exit_if_void, options_of_command, schema_of
 from confide.errors import ParameterError
@@ -39,8 +39,7 @@ def verify(model_file: Path, ledger: str | None = None, schema: Path | None = No
         if sentences := [f"  - {finding.sentence}" for finding in findings if finding.outcome == outcome]:
             blocks += [heading(outcome.capitalize()), text(*sentences)]
     blocks.append(heading("Verified: what can be checked holds." if is_verified else "NOT VERIFIED: see what failed."))
-    outcomes = [{"outcome": one.outcome, "sentence": one.sentence, "parts": list(one.parts)} for one in findings]
-    document = {"model": str(model_file), "verified": is_verified, "findings": outcomes}
+    document = {"model": str(model_file), "verified": is_verified, "findings": json_value(findings)}
     output.Screen(output_format).answer(lambda: document, blocks)
     if not is_verified:
         raise typer.Exit(NO_GUARANTEE)

@@ -267,7 +267,7 @@ def _grid(n: int, ax: Any) -> tuple[Any, list[Any]]:
     n_columns = min(n, _MOST_IN_A_LINE)
     n_lines = math.ceil(n / n_columns)
     if checked_axes("ax", ax) is None:
-        figure = plt.figure(figsize=(max(4.8, 2.9 * n_columns), 2.7 * n_lines + 0.5), layout="constrained")
+        figure = plt.figure(figsize=(max(4.8, 3.6 * n_columns), 2.9 * n_lines + 0.5), layout="constrained")
         grid = figure.add_gridspec(n_lines, n_columns)
     elif n == 1:
         return ax.figure, [ax]

@@ -6,22 +6,23 @@ The ledger is charged before any score is computed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.array_types import Array
 from confide.data.arrays import CheckedSource
-from confide.errors import ParameterError, as_float, checked_flag, is_whole, wording
+from confide.errors import ParameterError, as_float, checked_flag, is_whole
 from confide.estimators.linear_classifier import LinearClassifier, classes_of
 from confide.estimators.linear_model import PrivateLinearModel, checksum_of_model, released_model
 from confide.estimators.regression import LinearRegressor
 from confide.evaluations.class_rates import ClassEvaluation, usual_clip
+from confide.evaluations.documents import REVEALED, rated, result_of
 from confide.evaluations.model_comparison import ModelComparison
 from confide.evaluations.number_errors import NumberEvaluation
 from confide.evaluations.result import NOT_LISTED, Groups, expected_of_tables
@@ -45,7 +46,7 @@ from confide.features.schema import Schema
 from confide.features.table import RowsPerPerson
 from confide.inference.forecast import expected_precision, refuse_hidden
 from confide.inference.intervals import checked_level
-from confide.inference.rates import Evaluation, NoisyTable
+from confide.inference.rates import Evaluation
 from confide.intake.rows import GivenRows, checked_input
 from confide.intake.specification import RowSpecification
 from confide.intake.targets import Classes
@@ -172,15 +173,14 @@ def specification_of(model: PrivateLinearModel, scorer: Scorer, persons: RowsPer
     wider = scorer.read_by if scorer.reads_more else None
     # Predictions are of targets as they are: a fit shifts them, or divides their exposures.
     target = classes_of(model) if isinstance(model, LinearClassifier) else model._target(known.encoder)
+    if not isinstance(target, Classes):
+        target = replace(target, shift=0.0, unit=1.0)
     return RowSpecification(
-        columns_of=model,
-        encoder=scorer.read_by,
-        target=target if isinstance(target, Classes) else replace(target, shift=0.0, unit=1.0),
+        columns_of=model, encoder=scorer.read_by, target=target, rows_per_person=persons,
         row_bound=known.scoring.row_bound if wider is None else wider.row_bound,
-        rows_per_person=persons,
         fourier_map=lambda _: known.fourier if wider is None else None,
         accepts_sparse=wider is None and model._accepts_sparse,
-    )
+    )  # fmt: skip
 
 
 def checked_bins(n_bins: Any) -> int:
@@ -261,7 +261,10 @@ def levels_shown(column: CategoryColumn, taken: tuple[str, ...] = ()) -> tuple[s
     others = ["(other)"] * (column.other is True) + ["(missing)"] * bool(column.missing)
     others += [NOT_LISTED] * (column.other is False)
     if both := [level for level in levels if level in {*others, NOT_LISTED, *taken}]:
-        raise ParameterError(wording("level with a reserved name", name=column.name, level=both[0]))
+        raise ParameterError(
+            f'column "{column.name}" lists the category "{both[0]}", and so are other rows called here, such as those '
+            f"without a listed category. Give it another name."
+        )
     return (*levels, *others)
 
 
@@ -272,16 +275,8 @@ def _scorer(model: PrivateLinearModel, column: CategoryColumn | None, n_groups: 
     if column is not None and encoder is not None and column.name not in encoder.schema.column_names:
         own = encoder.schema
         read_by = Encoder(replace(own, columns=(*own.columns, column), random_features=None), of_part=True)
-    return Scorer(
-        scoring=known.scoring,
-        link=model._link,
-        n_classes=len(known.domain),
-        encoder=encoder,
-        read_by=read_by,
-        row_map=known.fourier,
-        groups=None if column is None else column.name,
-        n_groups=n_groups,
-    )
+    of_groups: Any = {"groups": None if column is None else column.name, "n_groups": n_groups}
+    return Scorer(known.scoring, model._link, len(known.domain), encoder, read_by, known.fourier, **of_groups)
 
 
 def _checked_clip(model: PrivateLinearModel, clip: Any) -> float | None:
@@ -315,9 +310,6 @@ def _layout(
     if not has_chances or clip is None:
         return ClassPairTables(n_groups, n_classes, None)
     return ClassPairTables(n_groups, n_classes, clip, largest_difference_of_losses(scorers[0], scorers[1], clip))
-
-
-Evaluated: TypeAlias = Evaluation | ClassEvaluation | NumberEvaluation | ModelComparison
 
 
 @keeps_released
@@ -419,16 +411,18 @@ def evaluate(
     True
     """
     if budget is None:
-        raise ParameterError(wording("evaluation needs a price"))
+        raise ParameterError(
+            "evaluate releases noisy counts of these rows, so give their price: budget=0.5, or budget=confide.ApproxDP(0.5, "
+            "1e-6), and ledger= to charge it. Nothing was charged."
+        )
     level = checked_level(level)
     allows_hidden = checked_flag("allow_hidden", allow_hidden)
     asked = OwnRelease.of("evaluate", budget, neighbours, max_rows_per_person, ledger, random_state)
     whom: Any = {"neighbours": asked.neighbours, "rows_per_person": asked.most_rows}
     planned = planned_evaluation(model, asked.budget, n_bins=n_bins, groups=groups, other=other, clip=clip, **whom)
-    plan, result, schema = planned.plan, _result_of(planned), released_model(model).schema
-    checksums, ledger_charged = tuple(map(checksum_of_model, planned.models)), asked.charge.ledger
-    void = asked.void("the counts may reveal any row")
-    identity = None if ledger_charged is None else ledger_charged.identity
+    plan, schema = planned.plan, released_model(model).schema
+    words = said_by_model(model) | {"layout": planned.layout, "plan": plan, "level": level, "groups": planned.groups}
+    checksums, identity = tuple(map(checksum_of_model, planned.models)), getattr(asked.charge.ledger, "identity", None)
     given = checked_input(X, y, estimator=planned, exposure=exposure)
     _refuse_unscorable(given, planned)
     # Rows and labels are checked before the charge, and scored after it.
@@ -438,46 +432,33 @@ def evaluate(
             refuse_hidden(plan, planned.n_cells, n_rows)
         whom = (asked.budget, asked.neighbours, asked.most_rows, n_rows)
         asked = asked.decided_by(plan.event, checksums, planned.n_bins, planned.groups, clip, *whom, schema=schema)
-        facts: Any = {"model_checksums": checksums, "charged_to": identity, "interrupted": asked.interrupted}
+        words |= {"model_checksums": checksums, "charged_to": identity, "interrupted": asked.interrupted, "n_rows": n_rows}
+        result, noise = result_of(words | {"void": asked.void(REVEALED)})
         release = partial(_released, planned, [row.source for row in rows])
         released = asked.charged(release, plan.event, [plan.lattice])
-    return _rated(planned, result, released, float(level), n_rows=n_rows, void=void, **facts)
+    return rated(result, released, planned.layout.shapes, noise)
 
 
 def _released(planned: PlannedEvaluation, sources: Sequence[CheckedSource], entropy: Entropy) -> Sequence[Array]:
     """Score the rows, count them in tables, and release the tables."""
     sums, plan = RowSums(planned.layout, planned.scorers).of_sources(sources), planned.plan
     if isinstance(planned.layout, ScoreTable):
-        return (plan.release(sums[0], entropy),)
+        # The cells of the negative class stand first.
+        counts: Array = plan.release(sums[0], entropy)
+        return (counts[::-1].copy() if planned.layout.shows_first else counts,)
     released: ReleasedTables = plan.release((list(map(rows_of, sums)), np.zeros((0, 2), dtype=np.int64)), entropy)
     return released.counts
 
 
-def _result_of(planned: PlannedEvaluation) -> Callable[..., Evaluated]:
-    """What the rates are put into, with the words that it needs. All that could fail is done here, before the charge."""
-    layout, model, known = planned.layout, planned.models[0], released_model(planned.models[0])
-    classes, target = tuple(map(str, known.domain)), "" if known.domain else predicted_number(known, as_rate=False)
-    if isinstance(layout, ScoreTable):
-        return partial(Evaluation, outcome=str(ShownClass.of(known)), has_probabilities=hasattr(model, "predict_proba"))
-    if isinstance(layout, ClassTables):
-        return partial(ClassEvaluation, layout=layout, classes=classes)
-    if isinstance(layout, NumberTables):
-        return partial(NumberEvaluation, layout=layout, target=target)
-    return partial(ModelComparison, layout=layout, classes=classes, target=target)
-
-
-def _rated(
-    planned: PlannedEvaluation, result: Callable[..., Evaluated], released: Sequence[Array], level: float, **facts: Any
-) -> Evaluated:
-    """The rates, from the released tables and from public facts."""
-    plan, layout = planned.plan, planned.layout
-    noise: Any = (plan.deviation, facts["n_rows"], level, plan.excess_kurtosis)
-    if isinstance(layout, ScoreTable):
-        # The cells of the negative class stand first.
-        counts = released[0][::-1].copy() if layout.shows_first else released[0]
-        return result(NoisyTable.of(counts, layout.shapes[0], *noise).counts, plan, level, **facts)
-    tables = tuple(NoisyTable.of(*pair, *noise) for pair in zip(released, layout.shapes, strict=True))
-    return result(tables, plan, level, planned.groups, **facts)
+def said_by_model(model: PrivateLinearModel) -> dict[str, Any]:
+    """What an evaluation says of the target of its model. What could fail is done before the charge."""
+    known = released_model(model)
+    outcome = str(ShownClass.of(known)) if known.domain else predicted_number(known, as_rate=False)
+    words = {"has_probabilities": hasattr(model, "predict_proba"), "classes": tuple(map(str, known.domain))}
+    if isinstance(model, LinearRegressor):
+        limits = model._target(known.encoder)
+        words |= {"target": outcome, "low": limits.low, "high": limits.high}
+    return {"target": "", "outcome": outcome} | words
 
 
 def plan_of_evaluation(
@@ -531,11 +512,9 @@ def check_rows_to_score(X: Any, schema: Schema, *, max_rows_per_person: int = 1)
         If the rows cannot be used. The message shows no value from them.
     """
     encoder = Encoder(schema, of_part=True)
+    persons = rows_per_person(checked("max_rows_per_person", max_rows_per_person), None)
     specification = RowSpecification(
-        encoder=encoder,
-        target=Classes.declared(None, schema),
-        row_bound=encoder.row_bound,
-        rows_per_person=rows_per_person(checked("max_rows_per_person", max_rows_per_person), None),
+        encoder=encoder, target=Classes.declared(None, schema), row_bound=encoder.row_bound, rows_per_person=persons
     )
     with checked_input(X, None).checked([specification]):
         pass
@@ -557,4 +536,8 @@ def _refuse_unscorable(given: GivenRows, planned: PlannedEvaluation) -> None:
         raise ParameterError("models that encode rows in different ways need rows in memory, or files without a client.")
     reads = [scorer.read_by for scorer in planned.scorers]
     if not all(given.is_described_by(None if read is None else read.schema) for read in reads):
-        raise ParameterError(wording("rows of another schema than the model's"))
+        raise ParameterError(
+            "the rows were opened with another schema than the model was fitted with. Open them with the schema that the "
+            "model was fitted with, which also says how labels are read; if `groups` describes a column that the model does "
+            "not use, with that column as the last."
+        )

@@ -1,22 +1,67 @@
-"""Evaluations as documents that were written and are read again: every value that is used has the right type."""
+"""Evaluations as documents that were written and are read again: each is made again of its noisy counts and public facts."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import fields
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from confide.errors import FileError, ParameterError, wording
+import numpy as np
+
+from confide.array_types import Array
+from confide.budget_warnings import attempts_sentence, void_because
+from confide.errors import FileError, ParameterError
+from confide.evaluations.class_rates import ClassEvaluation
+from confide.evaluations.model_comparison import ModelComparison
+from confide.evaluations.number_errors import NumberEvaluation
+from confide.evaluations.result import Groups, TablesEvaluation
+from confide.evaluations.tables import ClassPairTables, ClassTables, NumberPairTables, NumberTables, sizes_of
 from confide.features.toml_form import is_path, refuse_address
+from confide.inference.rates import Evaluation, NoisyTable
+from confide.known_words import listed
 from confide.privacy.budgets import Neighbours, budget_from_dict
+from confide.privacy.noisy_sum import SumPlan
+from confide.privacy.tables import Counts, Tables
 
+Evaluated: TypeAlias = Evaluation | ClassEvaluation | NumberEvaluation | ModelComparison
+_KINDS: dict[type, type[TablesEvaluation]] = {
+    ClassTables: ClassEvaluation, NumberTables: NumberEvaluation,
+    ClassPairTables: ModelComparison, NumberPairTables: ModelComparison,
+}  # fmt: skip
 RATES = ("accuracy", "sensitivity", "specificity", "auc")
+REVEALED = "the counts may reveal any row"
+"""What an evaluation without noise has to say of itself."""
+_OF_FILES = {"model", "other", "charge", "calibrates"}
+"""What a command or a report writes beside an evaluation. No rate follows from it."""
+_MOST_ROWS = 10_000
+"""Of one person. No evaluation says how many there may be, but its noise does."""
+_ROUNDING, _SMALLEST = 1e-6, 1e-9
+"""What is computed of the same counts on another machine differs by far less, relative to its size or at all."""
+
+
+def rated(result: partial[Evaluated], released: Sequence[Array], shapes: Any, noise: Any) -> Evaluated:
+    """The rates, from the released tables. `noise` is what `NoisyTable.of` takes of it."""
+    tables = tuple(NoisyTable.of(*pair, *noise) for pair in zip(released, shapes, strict=True))
+    return result(counts=tables[0].counts) if result.func is Evaluation else result(tables=tables)
+
+
+def result_of(words: dict[str, Any]) -> tuple[partial[Evaluated], Any]:
+    """What the rates are put into, of which each kind of evaluation has its own words, and the noise of tables."""
+    noise = (words["plan"].deviation, words["n_rows"], words["level"], words["plan"].excess_kurtosis)
+    return _with_own(_KINDS.get(type(words["layout"]), Evaluation), words), noise
+
+
+def _with_own(kind: Any, words: dict[str, Any]) -> partial[Any]:
+    return partial(kind, **{field.name: words[field.name] for field in fields(kind) if field.name in words})
 
 
 def checked_evaluation(given: Any, checksums: Sequence[str], name: str = "evaluation") -> dict[str, Any] | None:
-    """An evaluation as JSON values, of which every one that a report reads has the right type.
+    """An evaluation as JSON values: counts that were released, with all that is said of them.
 
     Parameters
     ----------
@@ -27,7 +72,7 @@ def checked_evaluation(given: Any, checksums: Sequence[str], name: str = "evalua
     Raises
     ------
     ParameterError
-        If it is no evaluation, or one of another model.
+        If it is no evaluation, or one of another model, or it has parts or sentences that no evaluation has.
     FileError
         If the file cannot be read, or is not JSON.
     """
@@ -36,13 +81,18 @@ def checked_evaluation(given: Any, checksums: Sequence[str], name: str = "evalua
     document = given.to_dict() if hasattr(given, "to_dict") else _json_of(given) if is_path(given) else given
     if isinstance(document, dict) and isinstance(document.get("evaluation"), dict):
         document = document["evaluation"]
-    try:
-        json.dumps(document, allow_nan=False)
-        is_one = isinstance(document, dict) and _is_evaluation(document)
-    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError, ParameterError):
-        is_one = False
+    is_one = False
+    with suppress(Exception):  # whatever is wrong with it
+        document = json.loads(json.dumps(document, allow_nan=False))
+        expected = _evaluation_of(document).to_dict().keys()
+        shown = (document.get("other", ""), (document.get("charge") or {}).get("ledger") or "")
+        is_one = expected <= document.keys() <= expected | _OF_FILES and all(map(_is_line, shown))
     if not is_one:
-        raise ParameterError(wording("no document of an evaluation", name=name))
+        raise ParameterError(
+            f"{name} must be what confide.evaluate gives, or the JSON document that `confide evaluate` writes. In what "
+            f"was given a part is missing, unknown, or has another form than confide writes: evaluate anew, or take a "
+            f"fresh copy."
+        )
     if document["model_checksums"][0] not in checksums:
         raise ParameterError(
             f"{name}: these rates are of another model. They name the file with SHA-256 "
@@ -51,53 +101,94 @@ def checked_evaluation(given: Any, checksums: Sequence[str], name: str = "evalua
     return dict(document)
 
 
-def _is_evaluation(document: dict[str, Any]) -> bool:
-    """Whether every value that reports read is there and of the right type. It may raise an error in place of False."""
-    from_tables = "rates" in document
-    groups, charge = document.get("by_group", {}), document.get("charge")
-    budget, _ = budget_from_dict(document["budget"]), Neighbours.parse(document["neighbours"])
-    checksums = document["model_checksums"]
-    # Exports to SQL write these in comments, which a line end would close.
-    sentences = [*document.get("interrupted", ()), *([] if document["void"] is None else [document["void"]])]
-    texts = [document["kind" if from_tables else "outcome"], *checksums]
-    perhaps = [document["charged_to"], document.get("other"), document.get("group_column")]
-    perhaps.append((charge or {}).get("ledger"))
-    rates = [rates_in(document), *groups.values(), *document.get("group_differences", {}).values()]
+def what_does_not_follow(document: dict[str, Any], known: dict[str, Any]) -> str:
+    """Which parts of a checked evaluation do not follow from its counts and public facts, as a sentence; "" if none.
+
+    Parameters
+    ----------
+    document : what `checked_evaluation` gave
+    known : what the model says of its target, as `said_by_model` gives it
+    """
+    expected = json.loads(json.dumps(_evaluation_of(document | known).to_dict()))
+    differing = [name for name, value in expected.items() if name in document and not _is_same(document[name], value)]
+    if not differing:
+        return ""
     return (
-        (document["void"] is not None or budget.is_private)
-        and all(type(text) is str for text in texts)
-        and all(type(text) is str and text and text.isprintable() for text in sentences)
-        and all(text is None or (type(text) is str and text.isprintable()) for text in perhaps)
-        and isinstance(charge, dict | None)
-        and type(checksums) is list
-        and 1 <= len(checksums) <= 2
-        and _is_number(document["level"], 0.0, 1.0)
-        and (document.get("clip") is None or _is_number(document["clip"], 0.0, math.inf))
-        and (not groups or document.get("group_column") is not None)
-        and set(document.get("group_differences", {})) <= {name for name, block in groups.items() if not is_hidden(block)}
-        and all(name for block in rates for name in block)
-        and all(_is_rate(rate, bounded=not from_tables) for block in rates for rate in block.values())
+        f"Not everything that the evaluation says follows from its counts, its budget and the model: {listed(differing)}. "
+        f"It was changed, or another version of confide wrote it; take a fresh copy, or evaluate with this version."
     )
 
 
-def _is_rate(rate: Any, *, bounded: bool) -> bool:
-    """Whether it is a number with an interval, or one that the noise hides."""
-    if not isinstance(rate, dict) or set(rate) != {"value", "low", "high"}:
-        return False
-    low, high = (0.0, 1.0) if bounded else (-math.inf, math.inf)
-    hidden = [value is None for value in rate.values()]
-    if any(hidden):
-        return all(hidden)
-    return all(_is_number(value, low, high) for value in rate.values()) and rate["low"] <= rate["value"] <= rate["high"]
+def _evaluation_of(said: dict[str, Any]) -> Evaluated:
+    """The evaluation that has these counts and public facts. An error of whatever kind says that there is none."""
+    lists = {name: tuple(said.get(name, ())) for name in ("classes", "interrupted", "model_checksums")}
+    words = {"target": ""} | said | lists
+    if "tables" in said:
+        column, title = said["group_column"], said["kind"]
+        words["groups"] = Groups() if column is None else Groups(column, tuple(said["by_group"]))
+        layout, counts = _layout_of(words), said["tables"]
+        plan, shapes = _plan_of(said, partial(Tables, sizes_of(layout), 0)), layout.shapes
+    else:
+        column, title, layout, counts, shapes = None, said["outcome"], None, [said["counts"]], (np.shape(said["counts"]),)
+        words = {"has_probabilities": said["calibration"] is not None} | words
+        plan = _plan_of(said, partial(Counts, math.prod(shapes[0])))
+    n_rows, earlier = said["n_rows"], "".join(words["interrupted"]).partition(" ")[0]
+    attempt = {"": 1, "An": 2}.get(earlier) or 1 + abs(int(earlier))
+    if not (
+        all(type(text) is str for text in (title, words["target"], *words["classes"], *words["model_checksums"]))
+        and all(map(_is_line, (said["charged_to"] or "", column or "")))
+        and len(words["model_checksums"]) == (2 if title == ModelComparison.kind else 1)
+        and type(said["level"]) is float
+        and 0.0 < said["level"] < 1.0
+        and words["interrupted"] == attempts_sentence(attempt)
+        and said["void"] in (void_because(plan.budget.is_private, seed, REVEALED) for seed in (None, 0))
+        and (n_rows is None or (type(n_rows) is int and plan.neighbours is Neighbours.REPLACE_ONE))
+    ):
+        raise ParameterError("no evaluation says this.")
+    result, noise = result_of(words | {"layout": layout, "plan": plan})
+    return rated(result, [np.array(table, dtype=np.float64) for table in counts], shapes, noise)
+
+
+def _layout_of(said: dict[str, Any]) -> Any:
+    """The tables of an evaluation."""
+    n_classes, edges = len(said["classes"]), (said.get("calibration") or {"edges": [0.0]})["edges"]
+    sizes = {"n_groups": len(said["groups"].names), "n_classes": n_classes, "n_bins": len(edges) - 1}
+    words = {"largest_difference": said["clip"] or math.inf} | said | sizes
+    if said["kind"] == ModelComparison.kind and said["clip"] is not None and "largest_difference" not in said:
+        # It is not written, but one rate is a multiple of it.
+        of_most, name = _evaluation_of(words).to_dict(), "log loss" if n_classes else "MAE"
+        own, most = (one["rates"][name]["value"] for one in (said, of_most))
+        words["largest_difference"] *= min(1.0, own / most) if most else 1.0
+    kinds = [layout for layout, kind in _KINDS.items() if kind.kind == said["kind"]]
+    return next(_with_own(kind, words)() for kind in kinds if hasattr(kind, "n_classes") == bool(n_classes))
+
+
+def _plan_of(said: dict[str, Any], query: Callable[[Neighbours, int], Any]) -> SumPlan[Any]:
+    """What the counts cost, and their noise, at the least number of rows of a person that needs as much."""
+    budget, relation = budget_from_dict(said["budget"]), Neighbours.parse(said["neighbours"])
+    plans = (SumPlan.of(query(relation, rows), budget) for rows in range(1, _MOST_ROWS))
+    return next(plan for plan in plans if plan.deviation >= (1.0 - _SMALLEST) * said["count_deviation"])
+
+
+def _is_line(text: object) -> bool:
+    """Whether it is text on one line: in a report or an export, a line end could begin a sentence of its own."""
+    return type(text) is str and text.isprintable()
+
+
+def _is_same(read: Any, expected: Any) -> bool:
+    """Whether a value of a document is the one that was computed again, but for rounding."""
+    if isinstance(read, dict) and isinstance(expected, dict):
+        return read.keys() == expected.keys() and all(_is_same(read[name], value) for name, value in expected.items())
+    if isinstance(read, list) and isinstance(expected, list):
+        return len(read) == len(expected) and all(map(_is_same, read, expected))
+    if type(read) in (int, float) and type(expected) in (int, float):
+        return math.isclose(read, expected, rel_tol=_ROUNDING, abs_tol=_SMALLEST)
+    return type(read) is type(expected) and bool(read == expected)
 
 
 def is_hidden(rates: dict[str, Any]) -> bool:
     """Whether the noise hides all of these rates."""
     return all(rate["value"] is None for rate in rates.values())
-
-
-def _is_number(value: Any, low: float, high: float) -> bool:
-    return type(value) in (int, float) and math.isfinite(value) and low <= value <= high
 
 
 def rates_in(evaluation: dict[str, Any]) -> dict[str, Any]:

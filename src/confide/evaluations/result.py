@@ -122,8 +122,12 @@ class TablesEvaluation(Shown, ABC):
 
         The group of rows that are not listed is none of them: most often there is no such row.
         """
-        known = [name for name, rates in self.by_group.items() if name != NOT_LISTED and _any_known(rates)]
-        return {name: {rate: self.difference(rate, name, known[0]) for rate in self.by_group[name]} for name in known[1:]}
+        known = {name: rates for name, rates in self.by_group.items() if name != NOT_LISTED and _any_known(rates)}
+        first = next(iter(known.values()), {})
+        return {
+            name: {rate: difference_of(own, first[rate]) for rate, own in rates.items()}
+            for name, rates in list(known.items())[1:]
+        }
 
     def difference(self, rate: str, first: str, second: str) -> Rate:
         """How much larger a rate is in the first group than in the second, with an interval.

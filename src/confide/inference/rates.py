@@ -15,7 +15,7 @@ from scipy.special import ndtr, ndtri
 
 from confide.array_types import Array
 from confide.blocks import Block, Shown, as_json, frame_of, heading, json_value, table, text
-from confide.errors import ParameterError, checked_flag, wording
+from confide.errors import ParameterError, checked_flag
 from confide.inference.intervals import draws_of_errors, level_of_each
 from confide.privacy.budgets import budget_from_dict
 from confide.privacy.noisy_sum import SumPlan
@@ -157,9 +157,6 @@ def within(value: float, low: float, high: float, least: float, most: float) -> 
 # The interval of a quotient A / B has every q at which A - q B is no larger than sampling and noise make it. For shares
 # without noise it is the interval of Wilson, and for noise alone that of Fieller. They keep their level where B is small or
 # noisy; intervals of the delta method do not.
-
-LAPLACE_KURTOSIS = 3.0
-"""Excess kurtosis of Laplace noise on one count."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -433,8 +430,8 @@ class Evaluation(Shown):
     @property
     def table(self) -> NoisyTable:
         """The counts with their noise, for quotients of their sums."""
-        kurtosis = LAPLACE_KURTOSIS if self.plan.law == "laplace" else 0.0
-        return NoisyTable(self.counts, self.plan.deviation, self.n_rows is not None, self.level, kurtosis)
+        plan = self.plan
+        return NoisyTable(self.counts, plan.deviation, self.n_rows is not None, self.level, plan.excess_kurtosis)
 
     def _cells(self, true: int, predicted: int) -> Array:
         """Marks the rows of one class that are predicted as one class."""
@@ -448,23 +445,17 @@ class Evaluation(Shown):
 
     def interval_of(self, statistic: Callable[[Array], float]) -> Rate:
         """A statistic of the counts (2, n_bins), with an interval by the delta method, within [0, 1]."""
-        value, gradient = statistic(self.counts), self._gradient(statistic)
-        # Rows are a sample: counts are multinomial, at rates that are not negative.
-        chances = np.maximum(self.counts.ravel(), 0.0)
-        chances = chances / chances.sum()
-        sampling = self.counts.sum() * (chances @ gradient**2 - (chances @ gradient) ** 2)
-        noise = self.plan.deviation**2 * (gradient @ gradient)
-        if self.n_rows is not None:
-            # The part of the noise that changes the total was taken out.
-            noise -= self.plan.deviation**2 * gradient.sum() ** 2 / gradient.size
-        margin = quantile_of(self.level, 0.0) * math.sqrt(max(sampling + noise, 0.0))
+        value, errors = statistic(self.counts), self.errors_of(statistic)
+        margin = quantile_of(self.level, 0.0) * math.sqrt(errors @ errors)
         return within(float(value), float(value - margin), float(value + margin), 0.0, 1.0)
 
     def errors_of(self, statistic: Callable[[Array], float]) -> Array:
         """Numbers whose squares add up to the variance of a statistic, and their products with others to covariances."""
+        # Rows are a sample: counts are multinomial, at rates that are not negative.
         gradient, chances = self._gradient(statistic), np.maximum(self.counts.ravel(), 0.0)
         chances = chances / chances.sum()
         sampling = math.sqrt(max(self.counts.sum(), 0.0)) * np.sqrt(chances) * (gradient - chances @ gradient)
+        # Of a public total the part of the noise that changes it was taken out.
         noise = self.plan.deviation * (gradient - gradient.mean() * (self.n_rows is not None))
         return np.concatenate([sampling, noise])
 
@@ -507,7 +498,10 @@ class Evaluation(Shown):
         rows = "private rows" if self.n_rows is None else f"{self.n_rows:,} private rows"
         yield heading(f"Rates on {rows}, with intervals at {self.level:g}")
         yield table(("rate", "value", "low", "high"), [(name, *digits_of(rate)) for name, rate in self.rates.items()])
-        yield text(wording("positive and negative rows", outcome=self.outcome))
+        yield text(
+            f"Positive is {self.outcome}. Sensitivity is the share of positive rows that are predicted so, specificity that "
+            f"of negative rows."
+        )
         yield text(self.noise_in_words(), self.guarantee_in_words())
 
     guarantee_in_words = guarantee_in_words
@@ -569,7 +563,10 @@ def roc_curve(evaluation: Evaluation, n_places: int = 51, *, simultaneous: bool 
     """
     with_band = checked_flag("simultaneous", simultaneous)
     if evaluation.auc.value is None:
-        raise ParameterError(wording("nothing known of the ROC curve"))
+        raise ParameterError(
+            "one of the two classes has too few rows beside the noise, so nothing is known of the ROC curve. Evaluate on "
+            "more rows, or with a larger budget."
+        )
 
     places, band = np.linspace(0.0, 1.0, n_places), []
     for place in places.tolist():

@@ -17,10 +17,11 @@ import numpy as np
 from confide._version import __version__
 from confide.accounting.ledger import Ledger
 from confide.blocks import Block, Section, heading, text
-from confide.errors import ParameterError, wording
+from confide.errors import ParameterError
+from confide.estimators.evaluation import said_by_model
 from confide.estimators.linear_model import checksum_of_model, released_model
 from confide.estimators.released import outcome_of
-from confide.evaluations.documents import checked_evaluation
+from confide.evaluations.documents import checked_evaluation, what_does_not_follow
 from confide.features.schema import Schema
 from confide.features.toml_form import is_path
 from confide.guarantee import Guarantee
@@ -191,7 +192,10 @@ class Contents:
     @property
     def facts_box(self) -> list[Block]:
         """The facts, and a warning where one of them is computed from the rows."""
-        warning = wording("fingerprint of the rows")
+        warning = (
+            "The fingerprint is computed from the rows, so no guarantee covers it: whoever guesses the whole file can "
+            "confirm the guess. Leave it out of what the public gets."
+        )
         return [Block("facts", self.facts, ("Fact", "Value")), *([text(warning)] if self.fingerprint else [])]
 
     @property
@@ -346,6 +350,8 @@ def contents_of(
     guarantee, own = model.guarantee_, checksum_of_model(model)
     sha256 = sha256 or own
     failures, rated = failures_of_plan(model, written_by), checked_evaluation(evaluation, (own, sha256))
+    if rated is not None and (doubt := what_does_not_follow(rated, said_by_model(model))):
+        raise ParameterError(doubt)
     charged = own if rated is not None and rated.get("calibrates") else sha256  # a fit names the file of its own model
     facts = None if ledger is None else LedgerFacts.of(ledger, guarantee, charged, ledger_name, type(model).__name__)
     identity, entries = (None, ()) if ledger is None or facts is None else (ledger.identity, facts.entries)

@@ -19,9 +19,9 @@ from confide.accounting.batches import charges_of
 from confide.accounting.ledger import Ledger
 from confide.budget_warnings import cautions
 from confide.erm.row_bounds import before_moving
-from confide.errors import ConfideError, wording
+from confide.errors import ConfideError
 from confide.estimators.calibration import CalibratedClassifier, counts_of
-from confide.estimators.evaluation import plan_of_evaluation
+from confide.estimators.evaluation import said_by_model
 from confide.estimators.linear_model import (
     checksum_of_model,
     form_of_model,
@@ -30,6 +30,7 @@ from confide.estimators.linear_model import (
     settings_of_model,
 )
 from confide.estimators.search import before_fit, encoder_with_slots, plans_again, sentences_of_search
+from confide.evaluations.documents import what_does_not_follow
 from confide.features.atoms import cells_of, n_cells
 from confide.features.forms import ShortenedInNorm
 from confide.features.fourier import has_found_scales
@@ -44,7 +45,6 @@ from confide.inference.rates import guarantee_in_words
 from confide.intake.specification import Columns, coefficient_names
 from confide.intake.targets import declared_domain, number_column
 from confide.models.model import ReleasedModel
-from confide.privacy.budgets import budget_from_dict
 from confide.privacy.curvature import length_of
 from confide.privacy.standardised_sums import StandardisedSums
 from confide.privacy.sufficient_statistics import NoisyStatistics, StatisticsPlan
@@ -142,7 +142,10 @@ def _stated_alone(released: ReleasedModel, written_by: str, *, has_form: bool) -
         )
     numbers = "The released numbers, and that their noise was drawn as planned on the machine of the fit: no file shows it."
     names = "Names of columns and of classes, and the bound on rows: no schema declares them."
-    strengths = wording("strengths of a ridge")
+    strengths = (
+        "How strongly the ridge holds each column beside the others: the same plan may hold for other strengths, and "
+        "weights on the grid of their noise for one strength lie there for four times as much too."
+    )
     unnamed = encoder is not None and encoder.schema.target is None and bool(released.domain)
     unused = tuple(f"parameters.{name}" for name in ("cluster_effect", "population_size", "mean_sample_weight"))
     bounded = number_column(released.schema) is not None
@@ -196,7 +199,10 @@ def _findings_of_plan(model: Any, written_by: str) -> list[Finding]:
     if differing := _differences(model, plan, expected):
         others = " and another ".join(differing)
         return [Finding(FAILED, f"The plan, made again from public facts, has another {others}.{advice}")]
-    same = wording("plan made again", budget=guarantee.budget)
+    same = (
+        f"The plan was made again from the public facts in the file. It has the same budget, {guarantee.budget}, "
+        f"mechanism, ridge, noise grid, bound on rows and facts for intervals, and leads to the same assumptions."
+    )
     return [Finding(VERIFIED, same), *_finding_of_grid(model, plan)]
 
 
@@ -440,9 +446,5 @@ def _findings_of_counts(calibrated: CalibratedClassifier, ledger: Ledger | None)
     own = ledger is not None and facts["charged_to"] == ledger.identity
     lacking = doubts_of_rates(facts, facts["charged_to"], charges_of(ledger)) if ledger is not None and own else ()
     stated = f"{said} {guarantee_in_words(facts)} {charge_of_rates(facts)} No file shows that they are those of the rows."
-    least = plan_of_evaluation(
-        budget_from_dict(facts["budget"]), n_bins=len(facts["counts"][0]), neighbours=facts["neighbours"]
-    ).deviation
-    if not facts["count_deviation"] >= (1.0 - 1e-9) * least:
-        lacking = (*lacking, "The noise that the file states of its counts is smaller than their budget needs.")
-    return [Finding(UNCHECKED, stated, ("evaluation",)), *(Finding(FAILED, doubt) for doubt in lacking)]
+    doubts = (*lacking, what_does_not_follow(facts, said_by_model(calibrated.model)))
+    return [Finding(UNCHECKED, stated, ("evaluation",)), *(Finding(FAILED, doubt) for doubt in doubts if doubt)]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from confide.budget_warnings import attempts_sentence, void_because
 from confide.callers import learned_before
 from confide.data.arrays import PLACES
 from confide.effects.monotone import monotone_sentence
 from confide.erm.row_bounds import BallBound
-from confide.errors import sentences_in
 from confide.expected_noise import l1_ratio
 from confide.features.columns import codes_sentence
 from confide.features.encoder import Encoder
@@ -22,11 +23,12 @@ from confide.models.prior import Prior
 from confide.privacy.budgets import Neighbours
 from confide.privacy.noise import LARGEST_PROVEN_EPSILON
 from confide.second_account import OPENDP
-from confide.training.charge import Charge, attempts_sentence, void_because
+from confide.training.charge import Charge
 from confide.training.plan import AnyPlan, sums_beside
 from confide.training.settings import Settings
 
-SENTENCES = sentences_in(Path(__file__).with_suffix(".txt"))
+_PARTS = re.split(r"^\[([^\]]+)\]\n", Path(__file__).with_suffix(".txt").read_text("utf-8"), flags=re.MULTILINE)
+SENTENCES = {name: " ".join(text.split()) for name, text in zip(_PARTS[1::2], _PARTS[2::2], strict=True)}
 """What a guarantee may say, by names of what it is about; braces stand for what is filled in."""
 
 

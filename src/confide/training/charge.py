@@ -19,12 +19,12 @@ from confide.accounting.batches import charges_of
 from confide.accounting.ledger import Batch, Ledger
 from confide.accounting.records import INTENT
 from confide.array_types import Indices
-from confide.budget_warnings import SEEDED, of_learned_steps, tell_of_repeats, warn
-from confide.errors import BudgetWarning, ConfideError, InputTypeError, LedgerError, NotCertified, ParameterError, wording
+from confide.budget_warnings import SEEDED, attempts_sentence, of_learned_steps, tell_of_repeats, void_because, warn
+from confide.errors import BudgetWarning, ConfideError, InputTypeError, LedgerError, NotCertified, ParameterError
 from confide.features.cells import positions_of
 from confide.features.schema import Schema
 from confide.features.table import RowsPerPerson
-from confide.intake.parameters import checked_ledger
+from confide.intake.parameters import REPLACED_IN_COHORTS, checked_ledger
 from confide.intake.rows import GivenRows
 from confide.intake.specification import CheckedRows
 from confide.models.model import Link
@@ -134,7 +134,10 @@ def before_charge(
     for lattice in lattices:
         # The release asks OpenDP again. It gets the same answer, so it cannot fail there after the charge.
         if lattice is not None and denies(lattice):
-            raise NotCertified(wording("OpenDP refuses"))
+            raise NotCertified(
+                "OpenDP finds the noise less private than claimed, so the fit stops. Nothing was used or charged. Please "
+                "report this as SECURITY.md says."
+            )
     is_batch = isinstance(charge.ledger, Batch)
     sentences = [] if is_batch else [*unusual]
     if budget.is_private:
@@ -316,7 +319,11 @@ def charge_and_release(
     if os.environ.get("CONFIDE_DEBUG") == "1":
         raise failure
     if not isinstance(failure, ConfideError):
-        failure = NotCertified(wording("release failed", kind=type(failure).__name__))
+        failure = NotCertified(
+            f"the release failed with {type(failure).__name__}, so nothing is released; what was charged stays charged. Its "
+            f"message may tell of rows and is not shown: set CONFIDE_DEBUG=1 to see it where they are made up. Please "
+            f"report this."
+        )
     # What was handled on the way, and the frames that the error passed, may tell of rows.
     failure.__context__ = None
     raise failure.with_traceback(None) from None
@@ -340,24 +347,6 @@ def rows_per_person(most: int, seed: int | None) -> RowsPerPerson:
     """Which rows of each person are used: at most this many, drawn at random."""
     entropy = cache(partial(entropy_of, seed))  # made when it is used, which without a column of persons is never
     return RowsPerPerson(most, lambda n_rows: entropy().permutation(n_rows))
-
-
-def attempts_sentence(attempt: int) -> tuple[str, ...]:
-    """What a release assumes of the earlier attempts under its charge, by its own number; empty for the first one."""
-    if attempt == 1:
-        return ()
-    earlier = "An earlier attempt" if attempt == 2 else f"{attempt - 1} earlier attempts"
-    sentence = wording("earlier attempts", earlier=earlier)
-    return (sentence,)
-
-
-def void_because(is_private: bool, seed: int | None, consequence: str) -> str | None:
-    """Why there is no guarantee: there is no noise, or the noise can be subtracted. None if there is a guarantee."""
-    if not is_private:
-        return f"The budget is infinite: no noise was added, and {consequence}."
-    if seed is not None:
-        return "The noise came from a fixed seed (random_state): whoever knows or guesses the seed can subtract it."
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,7 +402,7 @@ class OwnRelease:
         # Rows beyond a person's cap are dropped, so the number of rows kept would reveal how many persons there are.
         is_public = self.neighbours is Neighbours.REPLACE_ONE and (schema is None or schema.person is None)
         if is_public and schema is not None and schema.cohort is not None:
-            raise ParameterError(wording("replaced in cohorts"))
+            raise ParameterError(REPLACED_IN_COHORTS)
         return n_rows if is_public else None
 
     def decided_by(self, event: Event, *facts: object, schema: Schema | None = None) -> Self:
@@ -455,7 +444,10 @@ def divided(sizes: Sequence[int], entropy: Entropy) -> list[Indices]:
 def refuse_undivided(given: GivenRows) -> None:
     """Refuse rows that this process cannot divide."""
     if not given.lies_here:
-        raise InputTypeError(wording("rows cannot be divided"))
+        raise InputTypeError(
+            "this needs rows that this process can divide, and those of a cluster or of other parties stay where they are. "
+            "Give rows in memory, or files opened without a client."
+        )
 
 
 def refuse_persons(schema: Schema | None, what: str) -> None:
@@ -467,7 +459,10 @@ def refuse_persons(schema: Schema | None, what: str) -> None:
     what : the beginning of the message: "a search needs", or "intervals from parts need"
     """
     if schema is not None and schema.choosing is not None:
-        raise ParameterError(wording("private numbers of rows", what=what))
+        raise ParameterError(
+            f"{what} a schema without a column of persons or cohorts: how many rows they have is private, and the sizes of "
+            f"parts are public. Keep at most k rows of each person yourself, and give max_rows_per_person=k."
+        )
 
 
 def refuse_in_parts(model: Any, what: str, why: str) -> None:
