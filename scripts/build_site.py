@@ -18,12 +18,25 @@ SITE = ROOT / "build" / "site"
 
 
 def readable(text: str) -> str:
-    """The HTML of a page in which boxes to tick have names, and no line ends within an option such as --out-dir."""
+    """The HTML of a page in which boxes to tick have names, and code ends its lines where a reader would.
+
+    No line ends within an option such as --out-dir; a long name, such as that of a test, may end one after each part.
+    Cells of a table that hold a number or a short word are marked, so that they take no more room than they need.
+    """
     text = text.replace('<input type="checkbox" disabled', '<input type="checkbox" aria-label="to be checked" disabled')
+    # What a docstring only names has no words after its dash.
+    text = re.sub(r"–(?=\s*<div class=\"doc-md-description\">\s*</div>)", "", text)
+    # A picture is a link to itself, so that it can be enlarged; on narrow screens it scrolls.
+    picture = re.compile(r'<p>(<img [^>]*src="([^":]+\.(?:svg|png))"[^>]*>)</p>')
+    text = picture.sub(r'<p class="picture"><a href="\2">\1</a></p>', text)
+    text = re.sub(r"<td>(?=[^<\s]{0,9}</td>)", '<td class="short">', text)
     hyphens = re.compile(r"(?<!\S)(?=\S*-)\S{2,28}(?!\S)")
-    return re.sub(
-        r"(?<=<code>)[^<]+(?=</code>)", lambda code: hyphens.sub(r'<span class="whole">\g<0></span>', code[0]), text
-    )
+
+    def code(found: re.Match[str]) -> str:
+        parted = re.sub(r"\S{25,}", lambda word: re.sub(r"(?<=[\w)])[_./=,](?=\w)", r"\g<0><wbr>", word[0]), found[0])
+        return hyphens.sub(r'<span class="whole">\g<0></span>', parted)
+
+    return re.sub(r"(?<=<code>)[^<]+(?=</code>)", code, text)
 
 
 def load_from_here() -> None:

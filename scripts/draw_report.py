@@ -66,7 +66,7 @@ def main() -> None:
         subprocess.run([found, *shot], check=True, capture_output=True, timeout=120)  # noqa: S603 - a page of our own
         with Image.open("plan.png") as whole:
             whole.quantize(128).save(PICTURES / "plan.png", optimize=True)
-        draw_parts([found, *flags, "--window-size=980,6000"])
+        draw_parts([found, *flags, "--window-size=1010,6000"])
 
 
 def draw_parts(browse: list[str]) -> None:

@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any
 
-from scripts.page_outputs import seeded
+from scripts.page_outputs import seeded, written
 
 _MARK = re.compile(r"^# %%(?P<markdown> \[markdown\])?[^\n]*\n", re.MULTILINE)
 
@@ -111,7 +111,5 @@ def as_markdown(source: str, shown: list[list[dict[str, Any]]]) -> str:
                 table = re.sub(r"(?s)<style>.*", "", "".join(data["text/html"]))  # without scikit-learn's diagram
                 parts.append(f'<div class="cell-output">{table}</div>')
             else:
-                parts.append(
-                    '```text title="Output"\n' + "".join(data.get("text/plain", output.get("text"))).rstrip() + "\n```"
-                )
+                parts.append(written("".join(data.get("text/plain", output.get("text")))).strip("\n"))
     return "\n\n".join(parts) + "\n"

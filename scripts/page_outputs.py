@@ -32,8 +32,8 @@ FOLLOWED = {"own_data.md", "studies.md", "private_bounds.md"}
 NOT_RUN = {"adding_a_loss.md", "from_r.md"}
 """Pages that are not run here: tests/erm/test_loss_contract.py runs the first, and the second has R alone."""
 OUTPUT = '```text title="Output"\n'
-WIDTH, LONGEST = 88, 45
-"""The widest line, and the largest number of lines that are shown of a longer output."""
+WIDTH, AT_TOP, AT_END = 88, 20, 40
+"""The widest line, and how many lines are shown of a long output: what it begins with, and what it comes to."""
 _BLOCK = re.compile(rf"(?ms)^```(python|toml|sh)\n(.*?)^```\n(\n{re.escape(OUTPUT)}.*?^```\n)?")
 _CHANGES = (
     r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z|\+00:00)?)?",
@@ -105,7 +105,7 @@ def _followed(language: str, code: str) -> str:
     shown = ""
     for line in code.replace("\\\n", " ").splitlines():
         if words := shlex.split(line, comments=True):
-            done = CliRunner().invoke(app, words[1:])
+            done = CliRunner().invoke(app, words[1:], env={"LOGNAME": "analyst"})
             if done.exit_code:
                 raise SystemExit(f"{line}\n{done.output}")
             shown += done.stdout
@@ -117,8 +117,8 @@ def written(shown: str) -> str:
     lines = [part for line in shown.rstrip().splitlines() for part in _folded(line.rstrip())]
     while lines and not lines[0]:
         lines.pop(0)
-    if len(lines) > LONGEST + 5:
-        lines[LONGEST:] = [f"... and {len(lines) - LONGEST} lines more"]
+    if (left_out := len(lines) - AT_TOP - AT_END) > 5:
+        lines[AT_TOP:-AT_END] = [f"... {left_out} lines are left out here ..."]
     return "\n" + OUTPUT + "\n".join(lines) + "\n```\n" if lines else ""
 
 

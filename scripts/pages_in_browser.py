@@ -5,6 +5,7 @@ for faults that it calls serious or critical, such as pale text or a picture wit
 the screen.
 
 Run, after `make docs`: python -m scripts.pages_in_browser [--only how_to/effects] [--folder build/site]
+For what the search of the site finds first: python -m scripts.pages_in_browser --search "odds ratio" GridSearchCV
 """
 
 from __future__ import annotations
@@ -41,6 +42,54 @@ addEventListener('load', () => setTimeout(() => axe.run({resultTypes: ['violatio
 """
 
 
+SEARCH = """
+const pause = () => new Promise(done => setTimeout(done, 50));
+addEventListener('load', async () => {
+  const found = {}, shown = () => [...document.querySelectorAll('body > div')].map(div => div.shadowRoot).find(Boolean);
+  while (!shown()) await pause();
+  document.querySelector('.md-search__button').click();
+  while (!shown().querySelector('input')) await pause();
+  const input = shown().querySelector('input');
+  for (const words of WORDS) {
+    input.value = words;
+    input.dispatchEvent(new Event('input', {bubbles: true}));
+    for (let wait = 0; wait < 12; wait++) await pause();
+    found[words] = [...shown().querySelectorAll('li a')].map(link => link.href);
+  }
+  const out = document.createElement('pre'); out.id = 'found'; out.textContent = JSON.stringify(found);
+  document.body.append(out); });
+"""
+
+
+def dumped(page: Path, *flags: str) -> str:
+    """The document that a browser makes of a page."""
+    root = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with tempfile.TemporaryDirectory() as folder:
+        command = [str(browser()), *FLAGS, *root, "--allow-file-access-from-files", f"--user-data-dir={folder}", *flags]
+        command += ["--dump-dom", page.as_uri()]
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False).stdout  # noqa: S603 - our own
+
+
+def searched(folder: Path, words: list[str]) -> dict[str, list[str]]:
+    """What the search of a built site finds: for each of the words, addresses of pages below the folder, the best first."""
+    copy = folder.resolve() / ".search.html"
+    text = (folder / "index.html").read_text(encoding="utf-8")
+    script = SEARCH.replace("WORDS", json.dumps(words))
+    copy.write_text(text.replace("</body>", f"<script>{script}</script></body>"), encoding="utf-8")
+    try:
+        document = dumped(copy, f"--virtual-time-budget={5000 + 1000 * len(words)}")
+    finally:
+        copy.unlink()
+    found = re.search(r'<pre id="found">(.*?)</pre>', document, re.DOTALL)
+    if found is None:
+        raise RuntimeError("the search of the site did not answer in the browser")
+    start = copy.parent.as_uri() + "/"
+    return {
+        asked: [re.sub(r"\?h=[^#]*", "", link).removeprefix(start) for link in links]
+        for asked, links in json.loads(html.unescape(found[1])).items()
+    }
+
+
 def axe() -> str:
     """The text of axe-core, from a package that brings it."""
     found = importlib.util.find_spec("axe_core_python")
@@ -62,17 +111,14 @@ def faults(page: Path, screen: str, script: Path) -> list[str]:
     copy = page.with_name(f".{page.stem}.{width}.html")
     text = page.read_text(encoding="utf-8")
     copy.write_text(text.replace("</body>", f'<script src="{script.as_uri()}"></script></body>'), encoding="utf-8")
-    root = ["--no-sandbox"] if os.geteuid() == 0 else []
     try:
         with tempfile.TemporaryDirectory() as folder:
             frame = Path(folder, "frame.html")
             frame.write_text(FRAME.format(page=copy.as_uri(), width=width), encoding="utf-8")
-            command = [str(browser()), *FLAGS, *root, "--allow-file-access-from-files", f"--user-data-dir={folder}/profile"]
-            command += [*flags, "--window-size=1400,1000", "--virtual-time-budget=20000", "--dump-dom", frame.as_uri()]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)  # noqa: S603 - our own
+            document = dumped(frame, *flags, "--window-size=1400,1000", "--virtual-time-budget=20000")
     finally:
         copy.unlink()
-    found = re.search(r'<pre id="axe-found">(.*?)</pre>', done.stdout, re.DOTALL)
+    found = re.search(r'<pre id="axe-found">(.*?)</pre>', document, re.DOTALL)
     return list(json.loads(html.unescape(found[1]))) if found else ["axe-core did not end"]
 
 
@@ -81,9 +127,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="pages whose address holds this")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "site")
+    parser.add_argument("--search", nargs="+", metavar="WORDS", help="words to search for in place of the check")
     asked = parser.parse_args()
     if browser() is None:
         raise SystemExit("no Chromium or Chrome is installed")
+    if asked.search:
+        for words, links in searched(asked.folder, asked.search).items():
+            print(words, *links[:3], sep="\n  ")
+        return 0
     pages = [page for page in sorted(asked.folder.rglob("[!.]*.html")) if asked.only in page.as_posix()]
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "axe.js"

@@ -88,7 +88,10 @@ def rewritten(text: str, page: Path, where: dict[Path, Path]) -> str:
         if not file.exists():
             raise LookupError(f"{page.relative_to(ROOT)}: the link to {target} leads nowhere")
         name = file.relative_to(ROOT).as_posix()
-        return words if words.startswith("`") or "/" in words else f"{words} (`{name}`)"
+        if words.startswith("`") or "/" in words:
+            return words
+        before = found.string[: found.start()].rsplit("\n\n", 1)[-1]
+        return f"{words}: `{name}`" if before.count("(") > before.count(")") else f"{words} (`{name}`)"
 
     parts = _FENCE.split(text)
     return "".join(part if index % 2 else _LINK.sub(link, part) for index, part in enumerate(parts))
@@ -96,7 +99,7 @@ def rewritten(text: str, page: Path, where: dict[Path, Path]) -> str:
 
 def with_blank_lines(text: str) -> str:
     """The text with an empty line before each list that follows a paragraph, as Python-Markdown wants it."""
-    begins = re.compile(r"(?:[-*+]|\d+[.)])\s")
+    begins = re.compile(r"(?:[-*+]|1[.)])\s")
     parts = _FENCE.split(text)
     for index in range(0, len(parts), 2):
         lines: list[str] = []

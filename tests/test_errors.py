@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 import re
+import string
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -35,6 +38,25 @@ def test_every_exception_says_what_it_means_and_is_raised_on_purpose():
     for name, kind in CLASSES.items():
         assert kind.__doc__, name
         assert issubclass(kind, errors.ConfideError) != issubclass(kind, UserWarning)
+
+
+def test_each_sentence_is_asked_for_by_its_name_with_the_facts_that_it_shows():
+    """In the source: a name without a sentence, or a fact that is missing, would hide a refusal behind another error."""
+    asked, texts = {}, set()
+    for path in Path(confide.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant):
+                texts.add(node.value)
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "wording" and isinstance(node.args[0], ast.Constant):
+                facts = {fact.arg for fact in node.keywords}
+                assert asked.setdefault(node.args[0].value, facts) == facts
+    shown = {
+        name: {re.split(r"[.\[]", field)[0] for _, field, _, _ in string.Formatter().parse(text) if field}
+        for name, text in errors.SENTENCES.items()
+    }
+    assert asked.items() <= shown.items()
+    assert {name: shown[name] for name in shown.keys() - asked.keys() if shown[name] or name not in texts} == {}
+    assert errors.wording("file exists", path="a.json").startswith("a.json exists already; give another name")
 
 
 def test_those_that_users_catch_are_public():

@@ -15,13 +15,24 @@ from pathlib import Path
 import markdown
 import pandas as pd
 import pytest
-from scripts import build_site, formulas, gallery, notebooks, page_outputs, reference_pages, site_check, site_pages
+from scripts import (
+    build_site,
+    formulas,
+    gallery,
+    notebooks,
+    page_outputs,
+    pages_in_browser,
+    reference_pages,
+    site_check,
+    site_pages,
+)
 
 import confide
 from confide.features.columns import CategoryColumn, NumberColumn
 from confide.features.fourier import RandomFeatures
 from confide.features.schema import Interaction, Target
 from confide.studies.study import BudgetOfStudy, Data, EvaluationOfStudy, LedgerOfStudy, Naming, Outputs, Schedule, Study
+from tests.report.test_browser import needs_browser
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -235,15 +246,35 @@ def test_links_are_those_of_the_site():
     assert rewritten("[x](https://example.org/a.md)") == "[x](https://example.org/a.md)"
     assert rewritten("[effects](effects.md)") == "[effects](effects.md)"
     assert rewritten("[a solver](../../src/confide/solvers/newton.py)") == "a solver (`src/confide/solvers/newton.py`)"
+    assert (
+        rewritten("(see [a solver](../../src/confide/solvers/newton.py))")
+        == "(see a solver: `src/confide/solvers/newton.py`)"
+    )
     assert rewritten("```\n[a](nothing.md)\n```\n") == "```\n[a](nothing.md)\n```\n"
     with pytest.raises(LookupError, match=r"nothing\.md"):
         rewritten("[a](nothing.md)")
 
 
+def test_a_long_output_shows_what_it_begins_with_and_what_it_comes_to():
+    """The middle is left out, and the page says so."""
+    lines = [f"line {number}" for number in range(100)]
+    assert page_outputs.written("\n".join(lines[:60])).count("line") == 60
+    shown = page_outputs.written("\n".join(lines)).splitlines()
+    assert shown[2:22] == lines[:20]
+    assert shown[22] == "... 40 lines are left out here ..."
+    assert shown[23:-1] == lines[60:]
+
+
 def test_lists_get_the_blank_line_that_they_need():
     """Lists after a paragraph, and neither code nor lists that have it."""
     assert site_pages.with_blank_lines("Text\n- a\n- b\n") == "Text\n\n- a\n- b\n"
-    for same in ("Text\n\n- a\n- b\n", "```\nText\n- a\n```\n", "- a\n  more\n- b\n", "minus 1\nis below 0\n"):
+    for same in (
+        "Text\n\n- a\n- b\n",
+        "```\nText\n- a\n```\n",
+        "- a\n  more\n- b\n",
+        "minus 1\nis below 0\n",
+        "In\n2022. B\n",
+    ):
         assert site_pages.with_blank_lines(same) == same
 
 
@@ -286,6 +317,10 @@ def test_the_html_of_a_page_is_made_readable():
     shown = '<code>a <span class="whole">--out-dir</span> b</code>'
     assert build_site.readable("<code>a --out-dir b</code>") == shown
     assert "aria-label" in build_site.readable('<li><input type="checkbox" disabled/> a</li>')
+    assert build_site.readable("<code>tests/erm/test_a_b.py::test_c</code>").count("<wbr>") == 6
+    shown = build_site.readable('<p><img alt="a" src="../b.svg"></p>')
+    assert shown == '<p class="picture"><a href="../b.svg"><img alt="a" src="../b.svg"></a></p>'
+    assert build_site.readable("<td>.1410</td><td>two words</td>") == '<td class="short">.1410</td><td>two words</td>'
 
 
 def test_every_formula_can_be_drawn(gathered):
@@ -358,6 +393,44 @@ def test_guides_come_before_proofs_in_the_search(tmp_path, monkeypatch):
     assert [item["text"] for item in left] == ["weights", "noise", "", "fit it"]
     script = (tmp_path / "search.js").read_text(encoding="utf-8")
     assert json.loads(script.removeprefix("var __index = ").removesuffix(";"))["items"] == left
+
+
+FOUND_FIRST = {
+    "AUC": "how_to/evaluate.html#curves-roc-and-auc",
+    "GDPR": "explanation/questions_of_reviewers.html",
+    "Excel": "how_to/where_rows_come_from.html#workbooks",
+    "GridSearchCV": "how_to/tuning.html#a-private-search",
+    "Stata": "how_to/where_rows_come_from.html#stata",
+    "atoms": "how_to/additive_models.html#atoms",
+    "class_weight": "how_to/from_scikit_learn.html#parameters",
+    "confusion matrix": "how_to/tuning.html",
+    "cross-validation": "how_to/tuning.html",
+    "decimal comma": "how_to/start_from_a_table.html#a-table-with-semicolons",
+    "exposure": "how_to/counts_and_rates.html",
+    "hyperparameter": "how_to/tuning.html",
+    "interactions": "how_to/additive_models.html#interactions",
+    "missing codes": "how_to/write_a_schema.html#missing-values",
+    "monotone": "how_to/effects.html#monotone-effects",
+    "neural network": "explanation/what_it_does_not_do.html",
+    "odds ratio": "how_to/read_coefficients.html",
+    "offset": "how_to/counts_and_rates.html",
+    "p-value": "how_to/read_coefficients.html",
+    "partition selection": "how_to/private_bounds.html#levels-that-nobody-can-list",
+    "random_state": "how_to/from_scikit_learn.html#random_state",
+    "regularization": "reference/glossary.html",
+    "sample_weight": "how_to/survey_data.html",
+    "spark": "how_to/cluster.html#spark",
+}
+"""What users ask for in their own words, and the page or section that they should see first."""
+
+
+@needs_browser
+@pytest.mark.skipif(not (build_site.SITE / "search.js").exists(), reason="there is no site: make docs")
+def test_the_search_finds_first_what_users_mean():
+    """On the site that `make docs` built, opened in a browser."""
+    found = pages_in_browser.searched(build_site.SITE, list(FOUND_FIRST))
+    first = {words: next(iter(links), "nothing") for words, links in found.items()}
+    assert {words: place for words, place in first.items() if not place.startswith(FOUND_FIRST[words])} == {}
 
 
 NEED_ALL_ROWS = {"effects_with_bands"}

@@ -1,11 +1,12 @@
 """Coefficients, and why they are uncertain.
 
-A logistic regression with intervals. The dark part of each interval is what sampling alone would give, the light part
-is what the noise adds. In the picture numbers count per half of their range, so that they can be compared; the table
-that the script prints has people's units. With 32,561 rows most of the width is sampling.
+A logistic regression with intervals. The inner part of each interval is what sampling alone would give, and the ends
+are what the noise adds. In the picture numbers count per half of their range, so that they can be compared, and the axis
+above shows odds ratios; the table that the script prints has people's units. With 32,561 rows most of the width is
+sampling.
 
-Picture: Coefficients as bars around their estimates: nearly all of each bar is dark, for sampling, and its light ends,
-for noise, are short.
+Picture: Coefficients as bars around their estimates: nearly all of each bar is its inner part, for sampling, and the
+ends that noise adds are short.
 
 Data: Adult (B. Becker and R. Kohavi, UCI Machine Learning Repository, 1996, CC BY 4.0), which ships with confide.
 """

@@ -4,7 +4,7 @@ What age, education and working hours say about income, from an additive model o
 budget pay for the bands. The inner band is for each value by itself, the outer one for the whole curve.
 
 Picture: Three curves with bands: the effect of age rises until about 50 and then falls, those of education and of hours
-rise.
+are mostly higher for large values than for small ones.
 
 Data: Adult (B. Becker and R. Kohavi, UCI Machine Learning Repository, 1996, CC BY 4.0), which ships with confide.
 """

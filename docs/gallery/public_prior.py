@@ -1,7 +1,7 @@
 """A public prior at small budgets.
 
-Five hundred public rows give a poor model. As a prior of a private fit to the other rows they help most where the noise
-is large.
+Five hundred public rows give a poor model. As a prior of a private fit to the other rows they help where the noise is
+large. Where it is small, the rows say more than the prior, which then gains nothing.
 
 Picture: Test error against epsilon with a public prior and without: the prior helps most at the smallest epsilon.
 

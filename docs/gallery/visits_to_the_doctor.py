@@ -1,8 +1,8 @@
 """Counts, and one person with several rows.
 
 How often people see a doctor, by the share of the bill that they pay themselves: the RAND health insurance experiment.
-A person has up to five rows, one a year. The schema names the column of persons, and the guarantee protects a person
-with all rows.
+A person has up to five rows, one a year, of which two are drawn and count. The schema names the column of persons, and
+the guarantee protects a person with all of them.
 
 Picture: Visits a year against the share of the bill that patients pay: two falling curves, women above men.
 

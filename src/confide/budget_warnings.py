@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from confide.callers import asked_again_by, steps_outside
-from confide.errors import AccuracyWarning, BudgetWarning, PrivacyWarning
+from confide.errors import AccuracyWarning, BudgetWarning, PrivacyWarning, wording
 
 EXAMPLE_DELTA = 1e-6
 """Delta at which a concentrated budget is shown as an epsilon."""
@@ -26,28 +26,10 @@ MANY_CLASSES = 20
 epsilon of 4, softmax had an accuracy of .93, `LinearSVC` .82 and one-vs-rest of logistic losses .73; with 50 classes at
 (1, 1e-6) it was .98, .66 and .55; with 10 classes all were within .01."""
 
-UNDECLARED_LABELS = (
-    "The labels were not declared, so they are learned from y and become public with the model: one that a single person "
-    "has would show. Declare all labels that there can be, as `classes` or as the target of the schema."
-)
+UNDECLARED_LABELS = wording("undeclared labels")
 
 
-SEEDED = (
-    "random_state fixes the noise: whoever knows or guesses the seed can remove it, so this release promises nothing. Leave "
-    "random_state out, except in tests; scikit-learn's bagging sets it by itself."
-)
-
-
-_DEFAULT_LENGTH = (
-    "nothing says how large the columns are, so the kernel falls over a length for columns of mean 0 and standard deviation "
-    "1: where they are of another size, the model may see nothing. Scale them so by public knowledge and give length_scale; "
-    "or describe them in a schema, from which the length follows."
-)
-_DEFAULT_NORM = (
-    "no bound on rows was declared, so every row is clipped to the L2 norm 1: where rows are longer, the model sees little "
-    "of them. Declare the norm of your rows by public knowledge, row_norm=1.0 if it is 1; or describe the columns in a "
-    "schema, from which the bound follows."
-)
+SEEDED = wording("seeded noise")
 
 
 _rows_are_made_up: ContextVar[bool] = ContextVar("_rows_are_made_up", default=False)
@@ -75,27 +57,17 @@ def cautions(budget: Any, n_rows_low: int, n_rows_high: int) -> tuple[str, ...]:
         return ()
     sentences, delta = [], budget.slack
     if delta * n_rows_low >= 1.0:
-        sentences.append(
-            f"Its delta, {delta:g}, is not below one over the number of rows: it would allow a release that shows some rows "
-            f"outright. Choose a far smaller one."
-        )
+        sentences.append(wording("delta above one over the rows", delta=delta))
     elif delta * n_rows_high >= 1.0:
-        sentences.append(
-            f"Its delta, {delta:g}, is not below one over the largest number of rows that was declared: over so many rows "
-            f"it would allow a release that shows some of them outright. Choose a far smaller one."
-        )
+        sentences.append(wording("delta above one over the most rows", delta=delta))
     elif delta > _USUAL_DELTA:
-        sentences.append(
-            f"Its delta, {delta:g}, is above the usual {_USUAL_DELTA:g}: it would allow a release that shows a row outright "
-            f"with that probability. Choose a smaller one."
-        )
+        sentences.append(wording("unusual delta", delta=delta, usual=_USUAL_DELTA))
     implied = budget.to_approx(EXAMPLE_DELTA) if budget.is_concentrated else budget
     if implied.epsilon > _LARGEST_USUAL_EPSILON:
         which = "Its epsilon" if implied is budget else f"The epsilon that it implies with delta = {EXAMPLE_DELTA:g}"
         factor = f"10^{math.floor(implied.epsilon / math.log(10.0))}"
         sentences.append(
-            f"{which}, {implied.epsilon:.6g}, is above {_LARGEST_USUAL_EPSILON:g}: a release may become more than {factor} "
-            f"times as probable through what one person contributed, which hides little of it. Choose a smaller budget."
+            wording("unusual epsilon", which=which, epsilon=implied.epsilon, usual=_LARGEST_USUAL_EPSILON, factor=factor)
         )
     return tuple(sentences)
 
@@ -108,11 +80,7 @@ def warn(sentences: Iterable[str], kind: type[Warning] = PrivacyWarning) -> None
 
 def of_learned_steps(classes: tuple[str, ...]) -> str:
     """The sentence on steps before a fit that learned from the rows."""
-    return (
-        f"{' and '.join(classes)} learned from the rows before this fit, without noise. The guarantee does not cover what "
-        f"was learned there: it holds only if that is public anyway. Describe the columns by public knowledge instead, in a "
-        f"schema (bounds, categories, missing = true), or take steps that learn nothing."
-    )
+    return wording("steps that learned", classes=" and ".join(classes))
 
 
 def tell_of_repeats(asked: str, price: str, *, is_charged: bool, is_clone: bool = False) -> None:
@@ -147,11 +115,7 @@ def of_many_classes(*plans: Any) -> tuple[str, ...]:
     for plan in plans:
         loss = plan.problem.loss.constants if plan.budget.is_private and hasattr(plan.problem, "loss") else None
         if loss is not None and loss.separable and loss.n_outputs >= MANY_CLASSES:
-            sentences[loss.n_outputs] = (
-                f"Each of {loss.n_outputs} classes is compared with all others, and the noise grows with their number: "
-                f"LogisticRegression or AdditiveClassifier, whose softmax compares all classes at once, is probably far "
-                f"more accurate."
-            )
+            sentences[loss.n_outputs] = wording("each class against all", classes=loss.n_outputs)
     return tuple(sentence for _, sentence in sorted(sentences.items())) if sentences else ()
 
 
@@ -160,9 +124,9 @@ def tell_of_unknown_size(estimator: Any, *, has_schema: bool) -> None:
     if has_schema:
         return
     if getattr(estimator, "row_norm", 1.0) is None:
-        warn((_DEFAULT_NORM,), AccuracyWarning)
+        warn((wording("default norm of rows"),), AccuracyWarning)
     if str(getattr(estimator, "length_scale", None)) == "auto":
-        warn((_DEFAULT_LENGTH,), AccuracyWarning)
+        warn((wording("default length of a kernel"),), AccuracyWarning)
 
 
 def attempts_sentence(attempt: int) -> tuple[str, ...]:
@@ -170,11 +134,7 @@ def attempts_sentence(attempt: int) -> tuple[str, ...]:
     if attempt == 1:
         return ()
     earlier = "An earlier attempt" if attempt == 2 else f"{attempt - 1} earlier attempts"
-    sentence = (
-        f"{earlier} at this release, under the same charge, ended before anything was released. What ended it depended "
-        f"neither on the rows nor on its noise; an attempt of which this is not true counts as one more release at the same "
-        f"cost."
-    )
+    sentence = wording("earlier attempts", earlier=earlier)
     return (sentence,)
 
 

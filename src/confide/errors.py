@@ -25,20 +25,42 @@ and every warning:
 
 A message says what was expected, what came and what to do. It may name public facts (parameters, declared columns,
 shapes), but never holds a value from the data. A `SchemaWarning` alone holds counts of rows: of those that its caller gave
-to be predicted.
+to be predicted. Messages of several lines stand in `sentences.txt`, where `wording` finds them by their names.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from importlib import import_module
 from numbers import Integral, Real
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
+
+
+def sections_of(path: Path) -> dict[str, str]:
+    """The sections of a file of texts, by their names, which stand between brackets on lines of their own."""
+    _, *parts = re.split(r"^\[([^\]]+)\]\n", path.read_text("utf-8"), flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def sentences_in(path: Path) -> dict[str, str]:
+    """The same with each text on one line."""
+    return {name: " ".join(text.split()) for name, text in sections_of(path).items()}
+
+
+SENTENCES = sentences_in(Path(__file__).with_name("sentences.txt"))
+"""What refusals and notes of several lines say, by names of what they are about; braces stand for what is filled in."""
+
+
+def wording(about: str, /, **facts: object) -> str:
+    """A sentence of `sentences.txt`, with facts in the place of the words in braces."""
+    return SENTENCES[about].format(**facts)
 
 
 class ConfideError(Exception):

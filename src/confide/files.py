@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.accounting.file_storage import belongs_to_ledger
-from confide.errors import FileError, checked_flag
+from confide.errors import FileError, checked_flag, wording
 from confide.features.toml_form import refuse_address
 
 _KIND = "confide-model"
@@ -146,10 +146,7 @@ def _check_existing(path: str | os.PathLike[str], target: Path, overwrite: bool)
     if belongs_to_ledger(target):
         raise _unwritable(path, "it is a ledger of confide, or a name that SQLite needs beside one. Give another name")
     if not overwrite and os.path.lexists(path):
-        raise FileError(
-            f"{os.fspath(path)} exists already; give another name, or replace it with --force on the command line or "
-            f"overwrite=True in Python."
-        )
+        raise FileError(wording("file exists", path=os.fspath(path)))
 
 
 def _created_in(folder: Path, mode: int | None = None) -> Path:
@@ -190,16 +187,10 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(document, dict) or document.get("kind") != _KIND:
         raise FileError(f"{path} is not a model file of confide.")
     if document.get("format_version") != FORMAT_VERSION:
-        raise FileError(
-            f"{path} has a format version that this version of confide does not understand (it reads {FORMAT_VERSION}). "
-            f"Use the version that wrote it, or a newer one."
-        )
+        raise FileError(wording("file of another format", path=path, format_version=FORMAT_VERSION))
     content = document.get("content")
     if set(document) != {"kind", "format_version", "checksum", "content"}:
-        raise FileError(
-            f"{path} lacks parts, or holds parts that this version of confide does not understand. Use the version that "
-            f"wrote it, or a newer one."
-        )
+        raise FileError(wording("file lacks parts", path=path))
     with suppress(RecursionError):  # parts within parts, more than are written
         if isinstance(content, dict) and document["checksum"] == _checksum(content):
             return content

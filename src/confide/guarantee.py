@@ -9,7 +9,7 @@ from typing import Any
 
 from confide.blocks import Block, Shown, as_json, text
 from confide.budget_warnings import EXAMPLE_DELTA
-from confide.errors import ParameterError, is_mapping
+from confide.errors import ParameterError, is_mapping, wording
 from confide.privacy.budgets import Budget, Neighbours, budget_from_dict
 
 STATEMENT_VERSION = 3
@@ -190,10 +190,7 @@ class Guarantee(Shown):
             # Two values of a row are two steps apart here: remove one, add the other. So the odds are on its presence.
             subject = f"{rows} of one person had been left out, or had been added"
             question = f"to {that} being there or not"
-        hidden = (
-            f"It protects what the data say about {that}, against anyone who sees what was released. It does not hide facts "
-            f"about the whole population, nor facts that can be inferred about a person from such facts."
-        )
+        hidden = wording("what is protected", that=that)
         promised = f"This model was released under {self.budget} ({self.neighbours}). {self._promise(subject, question)}"
         return text(promised, hidden, "It holds if:"), assumptions
 
@@ -215,10 +212,8 @@ class Guarantee(Shown):
         # The best test between two (epsilon, delta)-close distributions is right with probability (e + delta) / (e + 1),
         # where e = exp(epsilon). Delta allows single outcomes after which the odds are larger, so no odds are stated.
         right = (1.0 + implied.slack * math.exp(-epsilon)) / (1.0 + math.exp(-epsilon))
-        return (
-            f"{claim}, apart from a difference of at most {implied.slack:.6g}. {adversary}, would guess right with "
-            f"probability at most {math.ceil(right * 1e4) / 1e4:.4g} after seeing the model."
-        )
+        most = math.ceil(right * 1e4) / 1e4
+        return wording("difference of probabilities", claim=claim, slack=implied.slack, adversary=adversary, right=most)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""

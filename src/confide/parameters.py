@@ -9,14 +9,13 @@ heavy to import, because the help of the command line is made of it.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-from confide.errors import ParameterError, as_float
+from confide.errors import ParameterError, as_float, sections_of
 from confide.known_words import suggestion, words_of
 
 EVERY_MODEL = "ModelParameters"
@@ -173,8 +172,7 @@ def _with_words(row: Parameter, said: str) -> Parameter:
     return replace(row, option=usage, help=words, text=text, must=must.replace("\n", " "))
 
 
-_PARTS = re.split(r"^\[(\w+)\]\n", Path(__file__).with_suffix(".txt").read_text("utf-8"), flags=re.MULTILINE)
-_SAID = dict(zip(_PARTS[1::2], _PARTS[2::2], strict=True))
+_SAID = sections_of(Path(__file__).with_suffix(".txt"))
 """What is said of each parameter, by its name."""
 PARAMETERS = {row.name: _with_words(row, _SAID.pop(row.name).strip()) for row in _ROWS}
 """The rows by name, in the order of the help."""

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from confide.blocks import Block, as_json
 from confide.budget_warnings import cautions, of_many_classes
+from confide.errors import wording
 from confide.expected_noise import l1_ratio, noise_in_rows
 
 _NAMES = {"none": "none", "gradient": "noisy gradients"}
@@ -296,11 +297,7 @@ def search_blocks(plan: Any) -> tuple[Block]:
     if plan.errors:
         lines["errors"] = f"a residual of {plan.errors[0].clip:.6g} or more counts 1, a smaller one less"
     # Measured: benchmarks/notes/is_a_private_search_worth_it.md.
-    lines["beside a fit"] = (
-        f"{plan.times_the_noise:.3g} times the noise of a model without a search, which has the whole budget and all rows; "
-        f"a search pays where candidates differ by more. On four data sets none beat the defaults at epsilon 1, and on one "
-        f"at 4, by 2% of the error"
-    )
+    lines["beside a fit"] = wording("beside a fit", times_the_noise=plan.times_the_noise)
     for number, (name, candidate) in enumerate(zip(plan.names, plan.plans, strict=True)):
         mechanism = _NAMES.get(candidate.mechanism, f"{candidate.mechanism} perturbation")
         distance = f"expected distance at most {candidate.expected_distance:.4g}"
@@ -370,10 +367,7 @@ def _opening(plan: Any, mechanism: str) -> dict[str, str]:
     if problem.rows_per_person > 1:
         lines["person"] = f"at most {problem.rows_per_person:,} rows each"
     if getattr(problem, "largest_weight", 1.0) != 1.0:
-        lines["weight of a row"] = (
-            f"at most {problem.largest_weight:.6g}; beside rows of a smaller mean weight the noise counts "
-            f"{problem.largest_weight:.6g} over that mean times as much as for equal weights"
-        )
+        lines["weight of a row"] = wording("weight of a row", most=problem.largest_weight)
     if getattr(problem, "loss", None) is not None and problem.loss.constants.n_outputs > 1:
         lines["classes"] = f"{problem.loss.constants.n_outputs}, each with its weights ({problem.loss.constants.name})"
     if prior := prior_of(plan):

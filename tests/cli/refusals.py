@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import confide
+from confide.errors import SENTENCES
 from confide.parameters import PARAMETERS
 
 SOURCE = Path(confide.__file__).parent
@@ -46,6 +47,8 @@ def _text(node):
         return node.value
     if isinstance(node, ast.JoinedStr):
         return "".join(part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "wording" and isinstance(node.args[0], ast.Constant):
+        return re.sub(r"\{\w[^{}]*\}", "…", SENTENCES[node.args[0].value]).replace("{{", "{").replace("}}", "}")
     if isinstance(node, ast.BinOp):
         return (_text(node.left) or "…") + (_text(node.right) or "…")
     return None

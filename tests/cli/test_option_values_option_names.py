@@ -93,6 +93,7 @@ NOT_BY_A_COMMAND_EITHER = (
     "in-memory ledger",
     "this batch has no release",
     "passfile=",  # libpq's own word
+    "a pair (coef, intercept) of public numbers",  # an option gives a path
     "In Python, ",
     "in Python, ",
     "leave sample_weight out",

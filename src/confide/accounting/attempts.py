@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from confide.accounting.records import INTENT, Entry, canonical
-from confide.errors import LedgerError
+from confide.errors import LedgerError, wording
 from confide.privacy.events import Event
 
 
@@ -56,15 +56,9 @@ class Attempts:
         # A record of another type, such as True or 1.0, could not be read again.
         last = self._last.get(charge, 0) if type(charge) is type(attempt) is int else 0
         if last == 0 or not 1 <= attempt <= last:
-            raise LedgerError(
-                "this ledger has no such attempt, so it cannot end: the charge is not there, is for nothing that can be "
-                "finished, or has other attempts. Give what last_charge and last_attempt were after the charge."
-            )
+            raise LedgerError(wording("no such attempt"))
         if attempt < last or charge not in self._going_on:
-            raise LedgerError(
-                f"charge {charge} has released, or was taken up by another attempt while this one went on, so nothing of "
-                f"this one is released."
-            )
+            raise LedgerError(wording("attempt taken up", charge=charge))
         return mark_text(charge, attempt, ended=True)
 
     def next(self, entries: Sequence[Entry], events: tuple[Event, ...], intent: str | None) -> tuple[int, int]:
@@ -77,21 +71,14 @@ class Attempts:
         """
         anew = "Nothing was used or charged. To charge a new release, do not ask to finish one."
         if not intent:
-            raise LedgerError(
-                f"there is nothing to be finished: a batch, a charge by hand, and a release that a seed or functions of "
-                f"your own decide cannot be known again after an interruption, and parties have seen a part of theirs. So "
-                f"what they cost stays charged. {anew}"
-            )
+            raise LedgerError(wording("nothing that can be finished", anew=anew))
         for number in self.charges[::-1]:
             entry = entries[number - 1]
             # Events of records do not state the relation, which is that of the ledger.
             is_same = [e.to_dict() for e in entry.events] == [e.to_dict() for e in events]
             if is_same and entry.details[INTENT] == intent:
                 return number, self._last[number] + 1
-        raise LedgerError(
-            f"this ledger has no charge for this very release that released nothing, so there is nothing to be finished: it "
-            f"was never charged, it has released, or data, schema, parameters or version differ. {anew}"
-        )
+        raise LedgerError(wording("nothing to be finished", anew=anew))
 
     @property
     def charges(self) -> list[int]:

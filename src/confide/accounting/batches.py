@@ -14,7 +14,7 @@ from typing import Any, NoReturn, Self, cast
 from confide.accounting import filters
 from confide.accounting.records import DETAILS, Entry, Header, canonical, checked_purpose, now
 from confide.blocks import Block, frame_of, heading, table, text
-from confide.errors import BudgetExceeded, LedgerError
+from confide.errors import BudgetExceeded, LedgerError, wording
 from confide.known_words import suggest_keywords_of
 from confide.privacy.budgets import Budget, Neighbours, with_amount
 from confide.privacy.events import Event, as_events
@@ -39,10 +39,7 @@ class Shared:
         yield table(("", *self.limit.amounts), cells)
         if self.cohorts is not None:
             yield heading("Cohorts")
-            yield text(
-                f'The column "{self.cohorts}" says who is in which cohort, and nobody is in two. A charge for one costs the '
-                f"persons of that cohort alone. The amount spent above is that of the persons who pay most."
-            )
+            yield text(wording("cohorts of a ledger", cohorts=self.cohorts))
             with self._up_to_date():
                 own, paid = self._filter, filters.of_each(self._totals).items()
             cells = [(c or "all others", _cell(own.spent(t).amount), _cell(own.remaining(t).amount)) for c, t in paid]
@@ -144,28 +141,19 @@ class Batch(Shared):
             If the neighbour relation is another one, or this is another process.
         """
         if os.getpid() != self._process:
-            raise LedgerError(
-                "a batch cannot be used in another process: both would use up the same releases. Use it where it was "
-                "planned, or charge a ledger in a file. Nothing was used or charged."
-            )
+            raise LedgerError(wording("batch in another process"))
         release = events_of_charge(self, budget, neighbours)
         own = filters.listed(filters.costs_of(release))
         with self._lock:
             if not self._unused[release]:
-                raise BudgetExceeded(
-                    f"the plan of this batch has no release left that is equal to this one, {own}. "
-                    f"Plan it with `ledger.plan`, or charge the ledger itself. Nothing was used or charged."
-                )
+                raise BudgetExceeded(wording("batch without such a release", own=own))
             self._unused[release] -= 1
 
     def __repr__(self) -> str:
         return f"<Batch of {self._size} releases, {self._unused.total()} of them unused, in {self._place}>"
 
     def __reduce__(self) -> NoReturn:
-        raise LedgerError(
-            "a batch cannot be pickled or sent to another process: the copy would use up the same releases again. Run the "
-            "work in this process (n_jobs=1 or threads), or charge a ledger in a file."
-        )
+        raise LedgerError(wording("batch pickled"))
 
 
 def events_of_charge(account: Shared, value: object, neighbours: Neighbours | str | None) -> tuple[Event, ...]:
@@ -175,10 +163,7 @@ def events_of_charge(account: Shared, value: object, neighbours: Neighbours | st
     events = as_events(value, asked, account.max_rows_per_person)
     for relation in (asked, *(event.neighbours for event in events)):
         if relation is not own:
-            raise LedgerError(
-                f"this ledger counts {own} guarantees, and the charge is for {relation}. Use one ledger for each relation. "
-                f"Nothing was used or charged."
-            )
+            raise LedgerError(wording("another relation", own=own, relation=relation))
     return events
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from confide.accounting.file_storage import RecordsInFile
 from confide.accounting.records import Record, damaged, following, one_at_a_time
-from confide.errors import LedgerError, ParameterError, imported
+from confide.errors import LedgerError, ParameterError, imported, wording
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine, Row
@@ -148,10 +148,7 @@ class RecordsInDatabase:
             self._begin("READ COMMITTED READ WRITE" if writing else "REPEATABLE READ READ ONLY")
             columns = {row[0] for row in self._run(_CATALOG)}
             if not columns:
-                raise LedgerError(
-                    f"{self.path} has no ledger. If it was moved, bring it back: a new one would not know what was spent. "
-                    f"The first is made by confide.Ledger(url, limit=...) or `confide ledger init`, in a new schema."
-                )
+                raise LedgerError(wording("no ledger in the database", path=self.path))
             if columns != {text.format(self._schema) for text in _AS_CREATED}:
                 raise damaged(self.path, "its tables, triggers or functions are not those of a ledger")
             if writing:
@@ -191,10 +188,7 @@ class RecordsInDatabase:
         rows = self._run(f"SELECT {', '.join(f'current_setting({name!r})' for name in checked)}")
         off = [name for name, value in zip(checked, rows[0], strict=True) if value != "on"]
         if off:
-            raise LedgerError(
-                f"the server of {self.path} has {' and '.join(off)} switched off, so a charge might not survive a crash. "
-                f"Switch it on. Nothing was used or charged."
-            )
+            raise LedgerError(wording("database may lose charges", path=self.path, off=" and ".join(off)))
 
     def _commit(self, last: Record) -> None:
         """Commit, then check from outside of the transaction that its last record is there."""
@@ -207,10 +201,7 @@ class RecordsInDatabase:
         except Exception:  # noqa: BLE001 - whatever it is, the answer to COMMIT is not known
             stored_hash = None
         if stored_hash != last.hash:
-            raise LedgerError(
-                f"{self.path} did not confirm what was sent to it, so this is in doubt: it may be recorded, and a recorded "
-                f"charge counts. Nothing was used. Look at the ledger's entries first: to charge again may charge twice."
-            )
+            raise LedgerError(wording("database did not confirm", path=self.path))
 
     def records_after(self, last: Record | None) -> list[Record]:
         query = "SELECT number, text, hash FROM {0}.records WHERE number >= :first ORDER BY number"
@@ -234,18 +225,11 @@ def _read(url: str) -> tuple[URL, str]:
     except (sqlalchemy.exc.ArgumentError, ValueError):
         parsed = None
     if parsed is None or not parsed.database:
-        raise ParameterError(
-            "a ledger is a file, which is given by its path, or a PostgreSQL database, whose URL has the form "
-            "postgresql://user@host:port/database?schema=name; the schema may be left out."
-        )
+        raise ParameterError(wording("ledger is a file or a URL"))
     query = dict(parsed.query)
     schema = query.pop("schema", "confide_ledger")
     if parsed.password is not None or not all(re.fullmatch(_OPTIONS, name) for name in query):
-        raise ParameterError(
-            "the URL of a ledger is shown and pickled, so it must hold no password: leave that to a password file "
-            "(~/.pgpass, or passfile=... in the URL) or to PGPASSWORD. After the question mark it may have schema, and what "
-            "libpq knows of hosts, time-outs, keepalives, sslmode and certificates."
-        )
+        raise ParameterError(wording("password in the URL of a ledger"))
     if not isinstance(schema, str) or not re.fullmatch(r"(?!pg_)[a-z_][a-z0-9_]{0,62}", schema):
         raise ParameterError("schema must be a name of at most 63 small letters, digits and _, not beginning with pg_.")
     return parsed.set(drivername="postgresql+psycopg", query=query), schema
@@ -253,10 +237,7 @@ def _read(url: str) -> tuple[URL, str]:
 
 _CAUSES = {
     ("55P03", "57014", "40"): f"is held by another process for more than {_PATIENCE} seconds. Try again later",
-    ("42501",): (
-        "does not let this user do that. To read, a user needs USAGE on the schema and SELECT on its tables; to charge, "
-        "also INSERT on records and UPDATE on tip; to create one, CREATE on the database"
-    ),
+    ("42501",): wording("database lacks rights"),
     ("25006", "0A000"): "is on a server that can only be read, such as a standby. Give the URL of the primary server",
     ("53", "58", "XX"): "cannot be written: its disk is full or fails, or the server is overloaded",
     ("P0001", "22", "23", "42"): "refuses what belongs into a ledger, so it was changed by hand. Put back the newest copy",
@@ -274,8 +255,5 @@ def _explained(place: str) -> Iterator[None]:
         code = (getattr(error.orig, "sqlstate", None) or "") if isinstance(error, DBAPIError) else "22"
         cause = next((cause for codes, cause in _CAUSES.items() if code.startswith(codes)), None)
         if cause is None:
-            cause = (
-                "cannot be reached, or does not let this user in. See that the server runs, and that host, database, user "
-                "and password (in ~/.pgpass or PGPASSWORD) are right"
-            )
+            cause = wording("database cannot be reached")
         raise LedgerError(f"{place}: the ledger {cause}. Nothing was used or charged.") from None

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Self
 
 from confide.accounting.records import FORMAT_VERSION, Record, damaged, following, one_at_a_time
-from confide.errors import LedgerError, ParameterError
+from confide.errors import LedgerError, ParameterError, wording
 from confide.threads import IS_WINDOWS, lock
 
 if TYPE_CHECKING:
@@ -114,10 +114,7 @@ class RecordsInFile:
         if self.exists():
             return
         if log_is_there:
-            raise LedgerError(
-                f"{self.path} is missing, but {self.path.name}-wal is there, which may hold its last charges. Put the "
-                f"ledger back beside it, or choose another name for a new one."
-            )
+            raise LedgerError(wording("log of a ledger alone", path=self.path, name=self.path.name))
         new = self.path.with_name(f".{self.path.name}.{name}.part")
         try:
             with _explained(self.path), one_at_a_time:
@@ -150,11 +147,7 @@ class RecordsInFile:
         """Records, while nobody else changes them."""
         status = self._status()
         if status is None or not stat.S_ISREG(status.st_mode):
-            raise LedgerError(
-                f"{self.path} is missing, or is not a file that this user may see. If it was moved, bring it back: a new "
-                f"one would not know what was spent. The first is made by confide.Ledger(path, limit=...) or `confide "
-                f"ledger init`."
-            )
+            raise LedgerError(wording("ledger is missing", path=self.path))
         if status.st_size == 0:
             raise damaged(self.path, "it is empty")
         before, mode = self._content(), "rw" if writing else self._mode_of_reading()
@@ -178,15 +171,9 @@ class RecordsInFile:
         """Each name of a file has a log of its own, and a charge in the log of one name is not seen by the other."""
         status = self._status()
         if status is not None and status.st_nlink > 1:
-            raise LedgerError(
-                f"{self.path} has a second name (a hard link), and what is charged by one name could be lost by the other. "
-                f"Remove the other name, which find -samefile shows. Nothing was used or charged."
-            )
+            raise LedgerError(wording("ledger with a second name", path=self.path))
         if _is_mount(self.path):
-            raise LedgerError(
-                f"{self.path} is a file that was mounted by itself, for example into a container, and what is charged here "
-                f"could be lost elsewhere. Mount its folder instead. Nothing was used or charged."
-            )
+            raise LedgerError(wording("ledger mounted by itself", path=self.path))
 
     def _mode_of_reading(self) -> str:
         """A user who may not write must not leave a log or its index behind, since nobody else could write to them."""
@@ -221,10 +208,7 @@ class RecordsInFile:
         if kind != _APPLICATION_ID:
             raise LedgerError(f"{self.path} is not a ledger of confide. Give the path of a ledger, or a new name.")
         if version != FORMAT_VERSION:
-            raise LedgerError(
-                f"{self.path} has a format that this version of confide does not understand (it reads {FORMAT_VERSION}). "
-                f"Use the version that wrote it, or a newer one."
-            )
+            raise LedgerError(wording("ledger of another format", path=self.path, format_version=FORMAT_VERSION))
         if {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")} != set(_SCHEMA):
             raise damaged(self.path, "its tables or triggers are not those of a ledger")
 
@@ -321,14 +305,8 @@ def _sync_folder(folder: Path) -> None:
 _BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED")
 _CAUSES = {
     _BUSY: f"is held by another process for more than {_PATIENCE:g} seconds. Try again later",
-    ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM"): (
-        "cannot be opened. To charge it, or to show it while others charge it, this user needs to write to the file and to "
-        "its folder, which must exist and be on a local disk"
-    ),
-    ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_NOLFS"): (
-        "cannot be read or written: the disk is full, fails, or is not a local one. A charge that was being written counts, "
-        "if it is there afterwards"
-    ),
+    ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM"): wording("ledger cannot be opened"),
+    ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_NOLFS"): wording("ledger cannot be read"),
 }
 
 

@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import Any, TypeAlias
 
 from confide.accounting.records import Entry
-from confide.errors import BudgetExceeded, LedgerError, imported
+from confide.errors import BudgetExceeded, LedgerError, imported, wording
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, concentrated_epsilon, concentrated_limit
 from confide.privacy.events import Event, PureMechanism
 from confide.privacy.gaussian import GaussianMechanism
@@ -223,20 +223,11 @@ def why_foreign(filter_: Filter, events: tuple[Event, ...]) -> str | None:
     """Why this filter can never count charges of this currency, and what to do; None if it can."""
     budgets = [event.budget for event in events]
     if filter_.limit.is_concentrated and any(event.slack for event in events):
-        return (
-            "an approximate charge without a finer account has no rho, which is what this ledger adds. Charge a plan or a "
-            "ZCDP budget, or use a ledger with an ApproxDP limit."
-        )
+        return wording("approximate charge without rho")
     if filter_.limit.is_pure and not all(budget.is_pure for budget in budgets):
-        return (
-            "this ledger has a pure limit, and the charge is not pure: no epsilon covers it without a delta. Use a "
-            "mechanism with pure privacy, or a ledger with an ApproxDP or ZCDP limit."
-        )
+        return wording("approximate charge under a pure limit")
     if isinstance(filter_, SumFilter) and any(budget.is_concentrated for budget in budgets):
-        return (
-            "this ledger adds epsilons and deltas, and a ZCDP charge has neither. Charge its joint epsilon at a delta with "
-            "`ledger.plan([...])` if delta is left, or use a new ledger with accounting='renyi' for what is left."
-        )
+        return wording("concentrated charge under sums")
     return None
 
 

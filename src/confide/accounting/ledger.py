@@ -33,7 +33,7 @@ from confide.accounting.records import (
     text_of_charge,
 )
 from confide.blocks import Shown, frame_of
-from confide.errors import LedgerError, ParameterError, checked_flag, checked_list, is_text
+from confide.errors import LedgerError, ParameterError, checked_flag, checked_list, is_text, wording
 from confide.features.canonical_labels import canonical_label
 from confide.features.checks import plain_label
 from confide.parameters import checked_choice
@@ -336,10 +336,7 @@ class Ledger(Shared, Shown):
             if isinstance(charge, bool) or not isinstance(charge, int) or not 1 <= charge <= len(self._entries):
                 raise LedgerError(f"{self._records.path or 'this ledger'} has no charge of this number; see its entries.")
             if self._contradicts(charge, checked):
-                raise LedgerError(
-                    f"charge {charge} has another {' or '.join(checked)} already, and a note replaces nothing. Charge "
-                    f"what is released anew. Nothing was written."
-                )
+                raise LedgerError(wording("another note", charge=charge, names=" or ".join(checked)))
             self._add(session, note_text(charge, checked))
 
     def _known(self, charge: int) -> dict[str, str]:
@@ -433,10 +430,7 @@ class Ledger(Shared, Shown):
     def _named(self, cohort: str | None) -> str | None:
         """The name by which a cohort counts, "1" for "01" too; refused where the ledger has none."""
         if cohort is not None and self.cohorts is None:
-            raise LedgerError(
-                "this ledger counts every charge for everybody. To charge one cohort alone, make a ledger with cohorts, "
-                "named by the column that says who is in which. Nothing was used or charged."
-            )
+            raise LedgerError(wording("no cohorts"))
         return cohort if cohort is None else str(canonical_label(plain_label("cohort", cohort)))
 
     def entries(self) -> Any:
@@ -468,10 +462,7 @@ class Ledger(Shared, Shown):
         with self._up_to_date() as session:
             hashes, n_charges = [record.hash for record in session.records_after(None)], len(self._entries)
         if head is not None and not (is_text(head) and head in hashes):
-            raise LedgerError(
-                "no record of this ledger has the given head: records up to it were changed or lost, or it is that of "
-                "another ledger. Look for a newer copy of the file."
-            )
+            raise LedgerError(wording("no record has this head"))
         return n_charges
 
     def _append(
@@ -522,10 +513,7 @@ class Ledger(Shared, Shown):
             for record in session.records_after(self._last):
                 self._count(record)
             if not all(map(self._filter.admits, filters.of_each(self._totals).values())):
-                raise LedgerError(
-                    f"the charges in {self._records.path} exceed its limit, so it was changed by hand. Put back the newest "
-                    f"copy. Nothing was used or charged."
-                )
+                raise LedgerError(wording("charges exceed the limit", path=self._records.path))
             yield session
 
     def _add(self, session: Records, text: str) -> None:
@@ -553,10 +541,7 @@ class Ledger(Shared, Shown):
                 self._forget()
             raise
         if not understood:
-            raise LedgerError(
-                f"record {record.number} of {self._records.path} cannot be understood. Use the version of confide that "
-                f"wrote it, or a newer one. What its records charge stays charged."
-            )
+            raise LedgerError(wording("record not understood", number=record.number, path=self._records.path))
 
     def _take(self, record: Record) -> bool:
         """Count a record. False unless this version would have written the same record."""
@@ -598,11 +583,7 @@ class Ledger(Shared, Shown):
 
     def __reduce__(self) -> tuple[Callable[..., Ledger], tuple[str, str, bool, str | None]]:
         if self._records.path is None:
-            raise LedgerError(
-                "an in-memory ledger cannot be pickled or sent to another process: the copy would spend the same budget "
-                "again. Use a ledger in a file, confide.Ledger(path, limit=...), or run the work in this process (n_jobs=1 "
-                "or threads)."
-            )
+            raise LedgerError(wording("ledger in memory pickled"))
         return _reopened, (str(self._records.path), self._header.identity, self.finish, self._last and self._last.hash)
 
 

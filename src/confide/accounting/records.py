@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, Self
 
-from confide.errors import LedgerError, ParameterError, is_text
+from confide.errors import LedgerError, ParameterError, is_text, wording
 from confide.privacy.budgets import Budget, Neighbours, budget_from_dict, shown_amounts
 from confide.privacy.events import Event, checked_rows
 
@@ -78,10 +78,7 @@ class _Turns(_Reentrant):  # type: ignore[misc]  # a class that is written in C
     def __enter__(self) -> None:
         """Wait for a turn. One thread waits for the lock, and all others, who may have just had it, wait behind that one."""
         if self._is_owned():
-            raise LedgerError(
-                "a ledger is still in use by this thread: either this use began within another, or another was interrupted. "
-                "Nothing was used or charged. Use ledgers one after the other; after an interrupt, start the program anew."
-            )
+            raise LedgerError(wording("ledger in use"))
         try:
             with self._next:
                 self.acquire()
@@ -118,10 +115,7 @@ class Header:
             raise ParameterError("the limit of a ledger must be finite.")
         counts_alone = self.neighbours is Neighbours.ADD_OR_REMOVE_ONE and self.max_rows_per_person == 1
         if self.cohorts is not None and not (counts_alone and is_text(self.cohorts) and self.cohorts.strip()):
-            raise ParameterError(
-                "cohorts, the name of a column, need neighbours='add-or-remove-one' and max_rows_per_person=1: a row "
-                "replaced by one of another cohort changes two, and several rows of a person may lie in several."
-            )
+            raise ParameterError(wording("cohorts need disjoint persons"))
 
     @property
     def text(self) -> str:
@@ -298,10 +292,7 @@ class RecordsInMemory:
     def session(self, *, writing: bool) -> Iterator[Self]:
         """Records, while nobody else changes them."""
         if writing and os.getpid() != self._process:
-            raise LedgerError(
-                "an in-memory ledger cannot be charged from another process: its charges would be lost. Use a ledger in a "
-                "file, confide.Ledger(path, limit=...). Nothing was used or charged."
-            )
+            raise LedgerError(wording("ledger in memory in another process"))
         with one_at_a_time:
             yield self
 
@@ -331,10 +322,7 @@ def following(
 
 def damaged(place: object, what: str) -> LedgerError:
     """The error for a ledger that was damaged or changed by hand."""
-    return LedgerError(
-        f"{place} is damaged or was changed by hand: {what}. Nothing was used or charged. Put back the newest copy; a new "
-        f"ledger would not know what was spent."
-    )
+    return LedgerError(wording("ledger is damaged", place=place, what=what))
 
 
 def canonical(facts: dict[str, Any]) -> str:

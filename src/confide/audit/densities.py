@@ -25,7 +25,7 @@ from confide.audit.releases import arguments_of, unfitted
 from confide.blocks import as_json
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
-from confide.errors import ParameterError, checked_count
+from confide.errors import ParameterError, checked_count, wording
 from confide.privacy.budgets import Budget
 from confide.privacy.bundles import UNITS, Bundles
 from confide.privacy.certificate import certified_minimiser
@@ -310,10 +310,7 @@ def exact(estimator: Any, first: tuple[Any, ...], second: tuple[Any, ...], *, n_
     for data in (first, second):
         heard = overheard(partial(unfitted(estimator).fit, *arguments_of(data)))
         if len(heard) != 1 or not is_known(heard[0].plan):
-            raise ParameterError(
-                "the density of what this estimator releases is not known. Take mechanism='objective' or 'output', and "
-                "centre=False."
-            )
+            raise ParameterError(wording("unknown density"))
         densities += heard
     size = densities[0].plan.problem.n_weights
     if densities[1].plan.problem.n_weights != size:

@@ -350,7 +350,8 @@ def worst_pair(
     Examples
     --------
     >>> import confide
-    >>> found = confide.audit.worst_pair(confide.LogisticRegression(1.0, alpha=1.0), n_fits=100)
+    >>> model = confide.LogisticRegression(1.0, alpha=1.0)
+    >>> found = confide.audit.worst_pair(model, n_fits=100)
     >>> found.refuted
     False
     """

@@ -17,7 +17,7 @@ from confide.accounting.ledger import Ledger
 from confide.accounting.records import current_user
 from confide.cli.failures import StoppedAfterCharge
 from confide.cli.option_values import is_dialogue
-from confide.errors import BudgetWarning, FileError, ParameterError
+from confide.errors import BudgetWarning, FileError, ParameterError, wording
 from confide.estimators.linear_model import document_of_model
 from confide.expected_noise import NOISE_HIDES
 from confide.features.schema import Schema
@@ -28,10 +28,7 @@ from confide.report.ledger_facts import unit_note
 from confide.training.charge import STOPS, VOID_MARK, cohort_of, note_checksum
 
 NO_LEDGER_GIVEN = "Charged to no ledger: nothing adds this release to others from these rows. To add them up, give --ledger."
-_MAKE_ONE = (
-    "Make a ledger with `confide ledger init study.db --epsilon 2` and give --ledger study.db, or give --no-ledger where "
-    "none is wanted."
-)
+_MAKE_ONE = wording("make a ledger")
 
 
 def agree_on_ledger(ledger: str | None, budget: Budget, *, no_ledger: bool) -> bool:

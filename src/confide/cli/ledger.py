@@ -12,7 +12,7 @@ import typer
 from confide.blocks import Block, heading, text, verbatim
 from confide.cli.option_values import chosen_budget, is_dialogue
 from confide.cli.options import Format, NeighboursName, epilog_of, options_of_command
-from confide.errors import LedgerError, ParameterError
+from confide.errors import LedgerError, ParameterError, wording
 
 if TYPE_CHECKING:
     from confide.accounting.ledger import Ledger
@@ -217,11 +217,7 @@ def _blocks(ledger: Ledger, path: str) -> Iterator[Block]:
         yield verbatim(*[f"   {name}  {said[name]}" for name in ("model", "sha256") if name in said])
     if unfinished := ledger.unfinished():
         yield heading("Not finished")
-        yield text(
-            f"Nothing was released under the charges with these numbers, because they were interrupted or go on now: "
-            f"{', '.join(map(str, unfinished))}. The same command with --finish, or `confide run`, makes the release and "
-            f"charges nothing anew."
-        )
+        yield text(wording("unfinished charges", numbers=", ".join(map(str, unfinished))))
 
 
 def _protected_persons(ledger: Ledger) -> str:

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 from confide.parameters import COMMAND_LINE, PARAMETERS
 
 if TYPE_CHECKING:
@@ -48,10 +48,7 @@ def interactions(text: str) -> str | list[list[str]]:
         return [] if text == "none" else text
     named = [[name.strip() for name in entry.split(":")] for entry in text.split(",")]
     if any(len(names) < 2 or not all(names) for names in named):
-        raise ParameterError(
-            "--interactions must be auto, none, pairs, all, or columns with colons between, such as age:hours,age:sex. "
-            "Columns with colons or commas in their names can be named in the schema, as interact = [...]."
-        )
+        raise ParameterError(wording("interactions of an option"))
     return named
 
 
@@ -211,15 +208,9 @@ def _check_suited(kind: str, schema: Schema | None, *, predicts_numbers: bool) -
             "an additive model, the default, needs bounds of columns: give --schema; or --model logistic, of straight lines."
         )
     if kind in _FOR_NUMBERS and not predicts_numbers:
-        raise ParameterError(
-            f"--model {kind} predicts numbers, so it needs --schema with a target of numbers, for example target = {{ "
-            f'column = "price", low = 0, high = 20000 }}. For labels take --model additive, logistic, svm or kernel-svm.'
-        )
+        raise ParameterError(wording("model for numbers", kind=kind))
     if predicts_numbers and kind not in (*_FOR_NUMBERS, "additive", "erm"):
-        raise ParameterError(
-            f"--model {kind} predicts labels, and the schema's target is a column of numbers. Take --model additive, huber, "
-            f"poisson, ridge or erm."
-        )
+        raise ParameterError(wording("model for labels", kind=kind))
 
 
 # Refusals of the library in the words of the command line: options in place of parameters and classes of Python.

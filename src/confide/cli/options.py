@@ -22,7 +22,7 @@ from confide.blocks import heading, text, verbatim
 from confide.cli import option_values
 from confide.cli.failures import NO_GUARANTEE
 from confide.cli.option_values import chosen_budget, classes_of_kinds, new_estimator, predicts_a_number
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 from confide.parameters import COMMAND_LINE, EVERY_MODEL, PARAMETERS, Parameter
 
 if TYPE_CHECKING:
@@ -354,10 +354,7 @@ def rows_asked_for(data: str, query: Path | None, values: Callable[[str], Mappin
     `values` says what names in the text of the query stand for.
     """
     if re.search(r":/+[^/?#@]*:(?!\d+[/?#])[^@]*@|[?&]password=", data):
-        raise ParameterError(
-            "the address holds a password, which the list of processes, or the file, shows to others. Leave it out; the "
-            "driver takes it from the environment or from a file (PostgreSQL: PGPASSWORD or ~/.pgpass)."
-        )
+        raise ParameterError(wording("password in an address"))
     if query is None and data == "-":
         from confide.data.spooled import spooled
 
@@ -404,10 +401,7 @@ def schema_with_target(path: Path, cohort: tuple[str, str] | None = None) -> Sch
     """The schema in a file, which must have a target; with the cohort of a release, by column and value."""
     schema = schema_of(path)
     if schema is None or schema.target is None:
-        raise ParameterError(
-            f'{path} names no target; add a line such as target = {{ column = "income", negative = "no", positive = '
-            f'"yes" }} for labels, or target = {{ column = "price", low = 0, high = 20000 }} for numbers, above its columns.'
-        )
+        raise ParameterError(wording("schema without a target", path=path))
     if cohort is None:
         return schema
     described = replace(schema, cohort=cohort)

@@ -13,7 +13,7 @@ from confide.cli.charges import Charges
 from confide.cli.fitting import PreparedFit, prepared_fit
 from confide.cli.option_values import chosen_budget, in_words_of_options
 from confide.cli.options import MODEL_OPTIONS, ModelOptions, Spending, rows_asked_for, schema_with_target, typed
-from confide.errors import BudgetExceeded, BudgetWarning, ParameterError, SchemaError, StudyError
+from confide.errors import BudgetExceeded, BudgetWarning, ParameterError, SchemaError, StudyError, wording
 from confide.files import check_output, json_text
 from confide.inference.table import SINGLE_STEP
 from confide.known_words import suggestion
@@ -347,11 +347,7 @@ class StudyRun:
         if not new:
             return ""
         shown = ", ".join(new[:3]) + (f" and {len(new) - 3} more" if len(new) > 3 else "")
-        return (
-            f"{study.path}: the model was fitted before {shown} came to {study.data.file}. Nothing was charged for these "
-            f"files. To fit a model of all files that are there now, run the study with --release and a name, such as "
-            f"--release 2026-12. It is charged to the ledger anew."
-        )
+        return wording("files that came later", path=study.path, shown=shown, file=study.data.file)
 
     def _note(self, state: State) -> None:
         state.write(self.study.state_path)

@@ -23,7 +23,7 @@ from confide.erm.coded_rows import BLOCKS_IN_JOINED, dense
 from confide.erm.row_bounds import BallBound, before_moving
 from confide.erm.row_sums import RowSum, Totals
 from confide.erm.source import BlockwiseSum, SummableRows, made_for_a_solver, unwritable
-from confide.errors import InputError, InputTypeError
+from confide.errors import InputError, InputTypeError, wording
 from confide.features.codes import Codes
 from confide.features.encoder import Encoder
 from confide.features.forms import RowMap
@@ -32,17 +32,11 @@ from confide.threads import Pass, made_in_order, watched_pass
 
 # Rows that passed the check, as a fit uses them.
 
-_ROWS_NOT_READ_HERE = (
-    "These rows stay on a cluster or with other parties, but this step needs rows that this process reads itself. Give rows "
-    "in memory, or files that were opened without a client."
-)
+_ROWS_NOT_READ_HERE = wording("rows not read here")
 
 PLACES = {
     "here": "",
-    "partitions": (
-        "Every row lay in exactly one partition, and each partition came out the same whenever it was computed; one that "
-        "differed between two passes would have been refused, and that none was is not protected."
-    ),
+    "partitions": wording("rows in partitions"),
     "parties": "Every row lay at exactly one of the parties, and each party summed the same rows in every pass.",
 }
 """What a guarantee assumes about each place where rows can lie; nothing where this process reads the rows itself."""
@@ -658,10 +652,7 @@ def inside(indices: Indices, n_features: int) -> Indices:
     own = indices.copy()
     # A negative index is a large number without its sign.
     if own.size and own.view(f"u{own.itemsize}").max() >= n_features:
-        raise InputError(
-            "X was changed by another thread while it was read, so nothing is released; what was charged stays charged. Fit "
-            "again while nobody writes to the rows."
-        )
+        raise InputError(wording("rows changed while read"))
     return unwritable(own)  # type: ignore[no-any-return]
 
 

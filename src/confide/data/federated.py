@@ -37,7 +37,7 @@ from confide.erm.row_bounds import Centred, before_moving, norm_with_intercept
 from confide.erm.row_sums import RowSum, Totals
 from confide.erm.source import BlockwiseSum, LentSource
 from confide.erm.transformed_losses import asked
-from confide.errors import InputError, ParameterError, checked_list
+from confide.errors import InputError, ParameterError, checked_list, wording
 from confide.features.schema import Schema
 from confide.features.table import RowsPerPerson
 from confide.threads import Pass
@@ -216,11 +216,7 @@ class FederatedRows(OpenedRows):
 
 def rows_of_parties_are_not_counted() -> int:
     """Refuse to choose anything by the number of rows: no party knows the rows of the others, or the budget."""
-    raise ParameterError(
-        "over parties, knots, interactions and the number of random features cannot be chosen from the number of rows and "
-        "the budget, since no party knows both. Give every party and the coordinator the same schema that "
-        "`chosen_schema(n_rows)` makes; for a kernel, the same n_features, that of `chosen_map(n_rows)`."
-    )
+    raise ParameterError(wording("nothing chosen over parties"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -261,15 +257,9 @@ class FederatedSource(CheckedSource):
         if not asked:
             raise InputError("parties send sums of a loss alone. Use a classifier with a loss, such as LogisticRegression.")
         if any(_ADDRESS.search(repr(row_sum)) for row_sum in asked):
-            raise InputError(
-                "parties compare the text of a loss, and this loss shows its place in memory alone. Make it a dataclass, or "
-                "give it a __repr__ that says all of its parameters."
-            )
+            raise InputError(wording("loss shows its place in memory"))
         if not self.agreed.issuperset(map(digest_of_sum, asked)):
-            raise InputError(
-                "a party agrees to other sums than this fit asks for. All sides need the same version of confide and the "
-                "same parameters; only budget, ledger and alpha may differ."
-            )
+            raise InputError(wording("party agrees to other sums"))
 
     def remapped(self, change: RowMapChange) -> FederatedSource:
         # Parties make the map again from its scales, and take none for sums of encoded rows.
@@ -314,10 +304,7 @@ class FederatedSource(CheckedSource):
             for party, connection in enumerate(self.connections):
                 answer = received(connection, "number", *SUMS, n_numbers=n_numbers, may_end=False)
                 if _int(answer["number"]) != asked:
-                    raise InputError(
-                        "a party answered another request than the last one, so an answer was lost or came twice. Nothing "
-                        "is released; what was charged stays charged."
-                    )
+                    raise InputError(wording("party answered another request"))
                 totals = Totals(*(answer[name] for name in SUMS))
                 _refuse_what_rows_cannot_sum_to(totals, start, row_sum, self.n_rows_of_parties[party])
                 outcomes.append(Outcome((), totals, None))
@@ -346,10 +333,7 @@ def _refuse_what_rows_cannot_sum_to(totals: Totals, start: Totals, row_sum: RowS
     with np.errstate(over="ignore"):
         lengths = np.linalg.norm(totals.gradient, axis=1)
     if not finite or lengths.max(initial=0.0) > _MORE_THAN_ROUNDING * longest * n_rows:
-        raise InputError(
-            "a party sent sums that no rows have: they are not finite, or larger than the bounds allow for its number of "
-            "rows. Nothing is released; what was charged stays charged. See what that party runs, or fit without it."
-        )
+        raise InputError(wording("party sent impossible sums"))
 
 
 def answer(connection: Connection, source: CheckedSource, row_sums: Sequence[RowSum]) -> None:

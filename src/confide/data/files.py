@@ -27,7 +27,7 @@ from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar, cast
 from urllib.parse import unquote
 
 from confide.data.csv_files import counted_quotes, csv_batches
-from confide.errors import FileError, InputError
+from confide.errors import FileError, InputError, wording
 from confide.features.canonical_labels import MISSING_WORDS
 from confide.features.cells import DATE, DATES, NOT_NUMBERS, looks_like_number, number_in
 from confide.features.toml_form import refuse_address
@@ -87,10 +87,7 @@ class Stamp:
 
 def changed(what: object) -> FileError:
     """The error for rows that somebody wrote to while they were read. It says nothing of what the rows hold."""
-    return FileError(
-        f"{what} changed while it was read, so nothing is released; what was charged stays charged. Fit again while nobody "
-        f"writes to the rows."
-    )
+    return FileError(wording("file changed while read", what=what))
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,10 +313,7 @@ def csv_refusal(path: Path, types: Mapping[str, Any], complaint: str) -> Excepti
     if name is not None and types.get(name) == pa.float64():
         is_date = re.search(f"invalid value '{DATE}", complaint) is not None
         return InputError(f'{path}: column "{name}" holds {DATES if is_date else NOT_NUMBERS}')
-    return FileError(
-        f"{path} cannot be read as CSV; give text in UTF-8 with commas, semicolons, tabs or vertical bars between cells, or "
-        f'say in the schema how it is written, as in table = {{ encoding = "latin-1", separator = ";" }}.'
-    )
+    return FileError(wording("file cannot be read as CSV", path=path))
 
 
 def suffix_of(path: Path) -> str:
@@ -407,10 +401,7 @@ def check_names(
     absent = [name for name in wanted if name not in present]
     is_csv = suffix_of(path) == ".csv"
     if absent and is_csv and any(looks_like_number(name) for name in present):
-        raise InputError(
-            f"{path} lacks the columns {listed(absent)}, and its first line looks like data. Does the file lack a header "
-            f"line? Put a line of names first, or list them in the schema, table = {{ header = [...] }}."
-        )
+        raise InputError(wording("first line looks like data", path=path, columns=listed(absent)))
     if absent:
         what = "".join(f' "{name}" {role}.' for role, name in (roles or {}).items() if name in absent)
         form = _FORM * (is_csv and len(absent) == len(wanted))

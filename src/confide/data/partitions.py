@@ -41,7 +41,7 @@ from confide.data.streams import Fingerprint, Reading, memory_source, weights_by
 from confide.erm.coded_rows import dense
 from confide.erm.row_sums import Totals
 from confide.erm.source import BlockwiseSum
-from confide.errors import ConfideError, FileError, InputError, ParameterError
+from confide.errors import ConfideError, FileError, InputError, ParameterError, wording
 from confide.features.canonical_labels import Label
 from confide.features.cells import (
     DIFFERENT_NUMBERS_OF_ROWS,
@@ -279,19 +279,13 @@ def computed_by_cluster(compute: Callable[[], Result]) -> Result:
         return compute()
     except Exception as error:  # noqa: BLE001 - see the docstring
         failure = type(error).__name__
-    raise FileError(
-        f"the cluster failed with {failure}, so nothing is released; what was charged stays charged. Compute the partitions "
-        f"without confide to see the error, and check that confide is installed on all workers."
-    )
+    raise FileError(wording("cluster failed", failure=failure))
 
 
 def refuse_persons(schema: Schema | None) -> None:
     """Refuse a schema with a column of persons or cohorts. Which rows count is decided by a process that reads all rows."""
     if schema is not None and schema.choosing is not None:
-        raise InputError(
-            "the rows of one person may lie in several partitions, so a schema with a column of persons or cohorts needs "
-            "rows in memory or files read without a cluster. Or leave it out of the schema and declare max_rows_per_person."
-        )
+        raise InputError(wording("persons over partitions"))
 
 
 def columns_to_read(columns: Iterable[str], schema: Schema, target: str | None = None) -> list[str]:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from confide.data.files import BATCH_ROWS
-from confide.errors import ConfideError, FileError, InputError, imported
+from confide.errors import ConfideError, FileError, InputError, imported, wording
 from confide.threads import IS_WINDOWS, lock
 
 _PREFIX = "confide-spooled-"
@@ -80,10 +80,7 @@ def spooled(name: str, source: str, write: Callable[[BinaryIO], object]) -> Spoo
     except OSError as error:
         failed = error.strerror
     # Raised outside the handler, so that the original error is not attached.
-    raise FileError(
-        f"{source}: its rows cannot be kept in the folder of temporary files, {tempfile.gettempdir()} ({failed}). Make room "
-        f"there, or name another folder as the variable TMPDIR."
-    )
+    raise FileError(wording("no room for temporary files", source=source, folder=tempfile.gettempdir(), failed=failed))
 
 
 def _remove(folder: Path, handle: int, owner: int) -> None:

@@ -13,23 +13,21 @@ from confide.effects.picture import (
     NOISE_IN_PICTURE,
     Display,
     broken,
-    number_text,
     plain,
     shortened,
 )
-from confide.errors import ParameterError, checked_count, is_label
+from confide.errors import ParameterError, checked_count, is_label, wording
 from confide.estimators.linear_model import released_model
 from confide.estimators.released import ReleasedCoefficient, ReleasedCoefficients
 from confide.features.columns import with_unit
 from confide.features.schema import Schema
 from confide.inference.intervals import checked_level
-from confide.inference.table import Coefficient
+from confide.inference.table import Coefficient, add_ratios
 from confide.models.model import ShownClass
 from confide.parameters import checked_choice
 
 _MOST, _LONGEST_NAME = 25, 80
 _UNITS = ("bounds", "original", "encoded")
-_RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 
 def coefficients_to_draw(
@@ -48,10 +46,7 @@ def coefficients_to_draw(
     """
     released = released_model(model)
     if released.fourier is not None:
-        raise ParameterError(
-            "single weights of random features mean nothing, so there is no picture of them. Fit LinearSVC, "
-            "LogisticRegression or an additive model to see coefficients."
-        )
+        raise ParameterError(wording("no picture of random features"))
     several = len(released.scoring.coef) > 1
     if several and not (is_label(label) and label in released.domain):
         raise ParameterError(f"give label=, one of the classes: {', '.join(map(str, released.domain))}.")
@@ -136,7 +131,8 @@ class CoefficientsDisplay(Display):
     --------
     >>> import confide
     >>> adult = confide.datasets.load_adult()
-    >>> model = confide.LogisticRegression(1.0, schema=adult.schema).fit(adult.X_train, adult.y_train)
+    >>> model = confide.LogisticRegression(1.0, schema=adult.schema)
+    >>> model = model.fit(adult.X_train, adult.y_train)
     >>> display = confide.CoefficientsDisplay.from_estimator(model, most=10)  # doctest: +SKIP
     """
 
@@ -221,11 +217,5 @@ class CoefficientsDisplay(Display):
         if any(coefficient.low is not None for coefficient in self.coefficients):
             title += f", intervals at {self.level:g} for sampling and noise"
         ax.set_title(plain(title), fontsize="medium", loc="left", pad=24.0 if self.ratio else None)
-        if self.ratio:  # an axis above that shows exponentials
-            low, high = ax.get_xlim()
-            ratios = [ratio for ratio in _RATIOS if low <= np.log(ratio) <= high]
-            above = ax.secondary_xaxis("top")
-            above.set_xticks(np.log(ratios), [number_text(ratio) for ratio in ratios])
-            above.spines["top"].set_visible(False)
-            above.tick_params(labelsize="small", length=0.0)
-            above.set_xlabel(self.ratio, fontsize="small", loc="right")
+        if self.ratio:
+            add_ratios(ax, self.ratio)

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 from confide.effects.picture import BLUE, Display, plain, pyplot_for
-from confide.errors import ParameterError, checked_axes
+from confide.errors import ParameterError, checked_axes, wording
 from confide.estimators.evaluation import evaluate
 from confide.evaluations.class_rates import ClassEvaluation
 from confide.evaluations.number_errors import NumberEvaluation
@@ -94,18 +94,12 @@ class CountsDisplay(Display):
         """
         if X is None or budget is None:
             call = f"{cls.__name__}.from_estimator(model, X, y, budget=0.5, ledger=ledger)"
-            raise ParameterError(
-                f"rows from which the model did not learn are counted privately, so give them and a price: {call}. To draw "
-                f"counts that were released, call {cls.__name__}.from_counts(evaluation). Nothing was charged."
-            )
+            raise ParameterError(wording("picture needs rows and a price", call=call, display=cls.__name__))
         pyplot_for(cls.__name__)
         checked_axes("ax", ax)
         two_classes = len(getattr(estimator, "classes_", ())) == 2
         if not two_classes or any(others.get(name) is not None for name in ("groups", "other", "clip")):
-            raise ParameterError(
-                f"{cls.__name__}.from_estimator is for one model of two classes, without groups, other and clip. For others "
-                f"call confide.evaluate, and {cls.__name__}.from_counts with what it gives. Nothing was charged."
-            )
+            raise ParameterError(wording("picture is of two classes", display=cls.__name__, name__=cls.__name__))
         if cls._needs_probabilities and not hasattr(estimator, "predict_proba"):
             raise ParameterError("a support vector machine gives no probabilities to calibrate. Nothing was charged.")
         return cls.from_counts(evaluate(estimator, X, y, budget=budget, ledger=ledger, **others), ax=ax)
@@ -190,8 +184,8 @@ def _names_of_axes(evaluation: Any) -> tuple[str, str]:
 class RocDisplay(CountsDisplay):
     """A picture of the ROC curve: sensitivity against the rate of false positives.
 
-    Points are thresholds between bins of the histogram. The dark band covers that the rows are a sample, and the noise, for
-    each rate of false positives by itself; the light band covers them for the whole curve at once.
+    Points are thresholds between bins of the histogram. The inner band covers that the rows are a sample, and the noise, for
+    each rate of false positives by itself; the outer band covers them for the whole curve at once.
 
     Parameters
     ----------

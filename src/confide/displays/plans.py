@@ -10,7 +10,7 @@ from confide.accounting.batches import spending_of
 from confide.accounting.ledger import Ledger
 from confide.accounting.records import Entry
 from confide.effects.picture import BLUE, ORANGE, Display, plain, shortened
-from confide.errors import ParameterError, checked_list
+from confide.errors import ParameterError, checked_list, wording
 from confide.planning.made_up_fits import estimator_with, parameters_of
 from confide.planning.simulation import COVERAGE, Forecast, simulate
 from confide.privacy.budgets import Budget, as_budget, with_amount
@@ -93,10 +93,7 @@ class PrivacyAccuracyDisplay(Display):
             `confide.planning.simulate`.
         """
         if error is None:
-            raise ParameterError(
-                "PrivacyAccuracyDisplay forecasts from public guesses, so give the number of rows and the error that a "
-                "model without privacy would make: PrivacyAccuracyDisplay.from_estimator(model, n_rows=10_000, error=0.2)."
-            )
+            raise ParameterError(wording("picture needs public guesses"))
         chosen = as_budget(parameters_of(estimator).get("budget"))
         given = budgets_around(chosen) if budgets is None else checked_list("budgets", budgets, "budgets")
         around = list(map(as_budget, given))

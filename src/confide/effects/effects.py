@@ -25,7 +25,7 @@ from scipy.special import ndtri
 
 from confide.array_types import Array
 from confide.blocks import Block, Shown, frame_of, text
-from confide.errors import ParameterError, is_label, is_text
+from confide.errors import ParameterError, is_label, is_text, wording
 from confide.features.canonical_labels import canonical_label, is_missing
 from confide.features.codes import ColumnEncoding
 from confide.features.columns import Column, NumberColumn, with_unit
@@ -570,15 +570,9 @@ class Effects:
 
     def __post_init__(self) -> None:
         if self.released.fourier is not None and not has_effects(self.released):
-            raise ParameterError(
-                "a model of a kernel, or with named interactions beside random features, has no effects of columns: the "
-                "features depend on all columns together. Fit without them to see effects."
-            )
+            raise ParameterError(wording("no effects beside random features"))
         if not has_effects(self.released):
-            raise ParameterError(
-                "effects of columns need a schema: fit with schema=..., which says where curves may bend and which levels a "
-                "category has."
-            )
+            raise ParameterError(wording("effects need a schema"))
 
     @property
     def encoder(self) -> Encoder:
@@ -653,11 +647,7 @@ class Effects:
         """What is said of random features beside the effects; empty without them."""
         if self.released.fourier is None:
             return ""
-        return (
-            f"The effect of a column is its mean over all other columns, each spread evenly over its scale or its levels. "
-            f"What columns add together beyond that makes up {self.share_of_interactions:.0%} of the variance of scores "
-            f"there; of it the {_MOST_PAIRS} strongest pairs of columns are given."
-        )
+        return wording("effects with interactions", share_of_interactions=self.share_of_interactions, pairs=_MOST_PAIRS)
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
@@ -909,10 +899,7 @@ def checked_units(units: str | None, encoder: Encoder | None, *, is_mapped: bool
     checked_choice("units", units, (*UNITS, None))
     has_original = encoder is not None and not is_mapped
     if units == "original" and not has_original:
-        raise ParameterError(
-            "units='original' needs a schema, which says how columns were stretched, and a model without random features. "
-            "Use units='encoded'; without a schema these are the units of the columns as they were given."
-        )
+        raise ParameterError(wording("units need a schema"))
     return units or ("original" if has_original else "encoded")
 
 

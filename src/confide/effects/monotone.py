@@ -22,7 +22,7 @@ from scipy.optimize import isotonic_regression, nnls
 
 from confide.array_types import Array, Indices
 from confide.effects.effects import has_effects
-from confide.errors import ParameterError, is_mapping, is_text
+from confide.errors import ParameterError, is_mapping, is_text, wording
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
 from confide.inference.debiased import with_known_zeros
@@ -57,10 +57,7 @@ def checked_monotone(
     if monotone and schema is None:
         raise ParameterError("monotone effects need a schema or bounds: they say which columns there are.")
     if monotone and schema is not None and schema.random_features is not None:
-        raise ParameterError(
-            "monotone: random features depend on all columns together, so no effect can be promised to be monotone beside "
-            "them; leave monotone out, or interactions."
-        )
+        raise ParameterError(wording("monotone beside random features"))
     columns = {} if schema is None else {column.name: column for column in schema.columns}
     said = {name: float(DIRECTIONS.get(str(effect), effect)) for name, effect in declared}
     for name, direction in monotone.items():
@@ -73,15 +70,9 @@ def checked_monotone(
         if not columns[name].is_number:
             raise ParameterError(f'monotone: column "{name}" is a category, whose levels have no order; leave it out.')
         if getattr(columns[name], "atoms", ()):
-            raise ParameterError(
-                f'monotone: column "{name}" has atoms, whose effects leave its curve, so it cannot be promised to be '
-                f"monotone; leave it out of monotone, or its atoms out of the schema."
-            )
+            raise ParameterError(wording("monotone column with atoms", name=name))
         if schema is not None and any(name in interaction.columns for interaction in schema.interact):
-            raise ParameterError(
-                f'monotone: column "{name}" belongs to an interaction, so its effect depends on other columns and cannot be '
-                f"promised to be monotone; leave it out of monotone or of the interactions."
-            )
+            raise ParameterError(wording("monotone column with an interaction", name=name))
         if DIRECTIONS[direction] * said.get(name, 0.0) < 0.0:
             raise ParameterError(f'monotone and prior say opposite things of column "{name}"; leave out what is not known.')
     return dict(monotone)
@@ -93,11 +84,7 @@ def monotone_sentence(monotone: Mapping[str, str]) -> str:
         return ""
     words = {"up": "rise", "down": "fall"}
     curves = ", ".join(f'"{name}" may only {words[direction]}' for name, direction in monotone.items())
-    return (
-        f"The released curves were replaced by the nearest monotone ones: {curves}. This is post-processing. It brings them "
-        f"nearer to the effects of the population if these are monotone, and makes them and other effects wrong otherwise. "
-        f"Intervals of coefficients are those before the replacement."
-    )
+    return wording("curves replaced", curves=curves)
 
 
 def monotone_weights(released: ReleasedModel, monotone: Mapping[str, str]) -> LinearModel:

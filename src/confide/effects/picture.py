@@ -220,7 +220,7 @@ def shortened(text: str, most: int) -> str:
 
 _MOST_IN_A_LINE, _MOST_LEVELS, _LONGEST_NAME = 3, 12, 22
 NOISE_IN_PICTURE = (
-    "grey: what noise alone could make, dark if all values are equally frequent, light even where no row has the value"
+    "grey: what noise alone could make, inner if all values are equally frequent, outer even where no row has the value"
 )
 GREYS = (0.28, 0.16)
 _PLACE_OF_MISSING, _END_WITHOUT_MISSING = 1.22, 1.04
@@ -267,7 +267,7 @@ def _grid(n: int, ax: Any) -> tuple[Any, list[Any]]:
     n_columns = min(n, _MOST_IN_A_LINE)
     n_lines = math.ceil(n / n_columns)
     if checked_axes("ax", ax) is None:
-        figure = plt.figure(figsize=(max(4.8, 3.6 * n_columns), 2.9 * n_lines + 0.5), layout="constrained")
+        figure = plt.figure(figsize=(max(4.8, 2.9 * n_columns), 2.7 * n_lines + 0.5), layout="constrained")
         grid = figure.add_gridspec(n_lines, n_columns)
     elif n == 1:
         return ax.figure, [ax]

@@ -16,7 +16,7 @@ from confide.effects.monotone import checked_monotone
 from confide.effects.picture import Display, draw_effects
 from confide.erm.losses import LogisticHinge, LogisticLoss
 from confide.erm.row_bounds import BallBound
-from confide.errors import ParameterError, SchemaError, checked_count, is_list, is_text, is_whole
+from confide.errors import ParameterError, SchemaError, checked_count, is_list, is_text, is_whole, wording
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.linear_model import (
     NamesByNumber,
@@ -277,7 +277,7 @@ class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
             raise ParameterError("give a schema or bounds, not both: a schema has the bounds of its columns.")
         schema = read_by(self.schema if self.bounds is None else _schema_of_bounds(self.bounds, names))
         if parameters.checked_schema(schema) is None or schema is None:
-            raise ParameterError(_NO_COLUMNS)
+            raise ParameterError(wording("range of each column"))
         described = schema if is_automatic(self.knots) else with_knots(schema, _checked_knots(self.knots, schema))
         refuse_too_many(described)
         prior = None if isinstance(self.prior, Mapping) else self._given_prior()
@@ -332,18 +332,9 @@ class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
         self.schema_ = released.schema
 
 
-_NO_COLUMNS = (
-    "an additive model needs to know the range of each column: give a schema; or, for an array of numbers, "
-    "bounds=(low, high) for all columns, or a list with such a pair for each column."
-)
-
-
 def _schema_of_bounds(bounds: Any, names: NamesByNumber) -> Schema:
     """A schema of number columns from one pair (low, high), or from a pair for each column, by position or by name."""
-    message = (
-        "bounds must be a pair (low, high) of finite numbers for all columns, a list with such a pair for each column, or a "
-        "dict of pairs by the names of columns; low must be below high."
-    )
+    message = wording("bounds of columns")
     if isinstance(bounds, Mapping):
         pairs, titles = list(bounds.values()), tuple(map(str, bounds))
     else:
@@ -383,10 +374,6 @@ MARGIN = 2.0
 benchmarks/peers."""
 SHARE_OF_COUNTS = 0.4
 """The threshold of counts that None means, as a share of `target_bound`."""
-_MONOTONE_FOR_TWO = (
-    "Only binary classification is supported with monotone effects. The type of the target is multiclass: leave monotone "
-    "out."
-)
 
 
 @estimator
@@ -448,7 +435,7 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, PenaltyParameter, 
         if not self.monotone:
             return score_loss
         # Each of several classes has a score, and none of them speaks for the order of the others.
-        return replace(score_loss, one_vs_rest=None, softmax=False, only_two=_MONOTONE_FOR_TWO)
+        return replace(score_loss, one_vs_rest=None, softmax=False, only_two=wording("monotone for two classes"))
 
     @property
     def _link(self) -> Link:

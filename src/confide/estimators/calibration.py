@@ -16,7 +16,7 @@ from sklearn.isotonic import isotonic_regression
 from confide._version import __version__
 from confide.array_types import Array
 from confide.blocks import Shown
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 from confide.estimators.linear_classifier import LinearClassifier, share_right
 from confide.estimators.linear_model import checksum_of_model, document_of_model, released_model
 from confide.estimators.parameters import BaseEstimator, ClassifierMixin, estimator
@@ -98,10 +98,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
             counts, is_known = np.asarray(facts["counts"]), math.isfinite(facts["count_deviation"])
             if is_known and counts.shape == (2, counts.size // 2) and counts.size >= 4 and counts.dtype.kind in "if":
                 return model, facts, _chances(counts.astype(np.float64))
-        raise ParameterError(
-            "give a fitted classifier of two classes, and the evaluation that confide.evaluate gave for it on rows held "
-            "out, without groups and clip, as it was returned, or as the JSON document that `confide evaluate` writes."
-        )
+        raise ParameterError(wording("no evaluation to calibrate by"))
 
     def __sklearn_clone__(self) -> Self:
         return copy(self)  # nothing is learned that a clone must lose
@@ -321,10 +318,7 @@ def _said_of(facts: dict[str, Any]) -> str:
     said = f"Probabilities follow from counts of rows held out. {guarantee_in_words(facts)}"
     if facts["void"] is not None:
         return said
-    return (
-        f"{said} That is promised to persons with rows among those, and what is said above to persons with rows in the "
-        f"fit. For whoever has rows in both, both amounts add up."
-    )
+    return wording("promised to whom", said=said)
 
 
 def _chances(counts: Array) -> Array:

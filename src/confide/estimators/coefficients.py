@@ -18,7 +18,7 @@ from confide.data.arrays import Blocks
 from confide.effects.effects import INTERCEPT, checked_units, encoded_units, in_original_units, members_of_groups
 from confide.erm.coded_rows import dense
 from confide.erm.row_bounds import RowBound
-from confide.errors import ParameterError, checked_flag
+from confide.errors import ParameterError, checked_flag, wording
 from confide.features.columns import with_unit
 from confide.features.encoder import Encoder
 from confide.features.forms import PublicMap
@@ -299,10 +299,7 @@ class CoefficientIntervals:
         """
         check_is_fitted(self)
         if self._interest is None or self._interest.risks is None:
-            raise ParameterError(
-                "nothing was released for differences of risks: set interest and risk_differences=True, and fit again. "
-                "summary().risk_differences(baseline) has them for a person whose risk you state."
-            )
+            raise ParameterError(wording("no differences of risks"))
         named = [NamedUnit(one.name, one.unit, one.columns) for one in self._interest.combinations]
         errors, facts = uncertainty_of_risks(self._interest), {"shown_units": "original", "quantity": "risk differences"}
         table = self._table_of_interest(errors, named, level, adjust, **facts)
@@ -528,15 +525,9 @@ def _of_column(name: str, encoder: Encoder) -> list[Combination]:
     """The coefficients of one column in units of the table: one for a number, one for each level of a category."""
     column = encoder.schema.columns[encoder.schema.column_names.index(name)]
     if any(name in interaction.columns for interaction in encoder.schema.interact):
-        raise ParameterError(
-            f'interest names "{name}", whose effect depends on other columns: the schema has an interaction with it. Leave '
-            f"out the interaction, or the name."
-        )
+        raise ParameterError(wording("interest in a column with an interaction", name=name))
     if column.is_number and (column.knots_with_bounds or column.atoms):
-        raise ParameterError(
-            f'interest names "{name}", whose effect is no straight line, so it has no single coefficient. Give the column '
-            f"knots = 0 and no atoms in the schema, or leave out the name."
-        )
+        raise ParameterError(wording("interest in a curve", name=name))
     each_weight = np.eye(encoder.n_features + 1)
     units, combinations = in_original_units(encoder, each_weight[:-1], each_weight[-1])
     named, has_levels = [], not column.is_number

@@ -134,7 +134,8 @@ def describe(
     --------
     >>> import confide
     >>> adult = confide.datasets.load_adult()
-    >>> found = confide.describe(adult.X_train, adult.schema, budget=1.0, columns=["age", "sex"])
+    >>> columns = ["age", "sex"]
+    >>> found = confide.describe(adult.X_train, adult.schema, budget=1.0, columns=columns)
     >>> age = next(number for number in found.numbers if number.name == "age")
     >>> 35 < age.mean.value < 42
     True

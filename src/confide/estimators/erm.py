@@ -7,7 +7,7 @@ from typing import Any, Literal
 from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, OneMargin, SmoothHinge
 from confide.erm.target_losses import TiltedLoss
 from confide.erm.transformed_losses import DeclaredLoss
-from confide.errors import ParameterError, is_text
+from confide.errors import ParameterError, is_text, wording
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.parameters import PenaltyParameter, StraightLineParameters, estimator
 from confide.estimators.regression import LossRegressor, poisson_loss, squared_loss
@@ -116,10 +116,7 @@ class ERMClassifier(StraightLineParameters, PenaltyParameter, LinearClassifier):
             return ScoreLoss(known, one_vs_rest=known)
         return ScoreLoss(
             _user_loss(self, tuple(MARGIN_LOSSES), None),
-            only_two=(
-                "Only binary classification is supported with a loss of your own. The type of the target is multiclass: "
-                "turn it into two classes, for example one class against all others, or take a loss by its name."
-            ),
+            only_two=wording("own loss for two classes"),
         )
 
 

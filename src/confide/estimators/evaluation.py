@@ -17,7 +17,7 @@ import numpy as np
 from confide.accounting.ledger import Batch, Ledger
 from confide.array_types import Array
 from confide.data.arrays import CheckedSource
-from confide.errors import ParameterError, as_float, checked_flag, is_whole
+from confide.errors import ParameterError, as_float, checked_flag, is_whole, wording
 from confide.estimators.linear_classifier import LinearClassifier, classes_of
 from confide.estimators.linear_model import PrivateLinearModel, checksum_of_model, released_model
 from confide.estimators.regression import LinearRegressor
@@ -261,10 +261,7 @@ def levels_shown(column: CategoryColumn, taken: tuple[str, ...] = ()) -> tuple[s
     others = ["(other)"] * (column.other is True) + ["(missing)"] * bool(column.missing)
     others += [NOT_LISTED] * (column.other is False)
     if both := [level for level in levels if level in {*others, NOT_LISTED, *taken}]:
-        raise ParameterError(
-            f'column "{column.name}" lists the category "{both[0]}", and so are other rows called here, such as those '
-            f"without a listed category. Give it another name."
-        )
+        raise ParameterError(wording("level with a reserved name", name=column.name, level=both[0]))
     return (*levels, *others)
 
 
@@ -403,18 +400,17 @@ def evaluate(
     --------
     >>> import confide
     >>> adult = confide.datasets.load_adult()
-    >>> model = confide.LogisticRegression(1.0, schema=adult.schema).fit(adult.X_train, adult.y_train)
-    >>> bool(confide.evaluate(model, adult.X_test, adult.y_test, budget=0.5).accuracy.low > 0.8)
+    >>> model = confide.LogisticRegression(1.0, schema=adult.schema)
+    >>> model = model.fit(adult.X_train, adult.y_train)
+    >>> found = confide.evaluate(model, adult.X_test, adult.y_test, budget=0.5)
+    >>> bool(found.accuracy.low > 0.8)
     True
     >>> found = confide.evaluate(model, adult.X_test, adult.y_test, budget=0.5, groups="sex")
     >>> bool(found.difference("accuracy", "Female", "Male").low > 0.0)
     True
     """
     if budget is None:
-        raise ParameterError(
-            "evaluate releases noisy counts of these rows, so give their price: budget=0.5, or budget=confide.ApproxDP(0.5, "
-            "1e-6), and ledger= to charge it. Nothing was charged."
-        )
+        raise ParameterError(wording("evaluation needs a price"))
     level = checked_level(level)
     allows_hidden = checked_flag("allow_hidden", allow_hidden)
     asked = OwnRelease.of("evaluate", budget, neighbours, max_rows_per_person, ledger, random_state)
@@ -536,8 +532,4 @@ def _refuse_unscorable(given: GivenRows, planned: PlannedEvaluation) -> None:
         raise ParameterError("models that encode rows in different ways need rows in memory, or files without a client.")
     reads = [scorer.read_by for scorer in planned.scorers]
     if not all(given.is_described_by(None if read is None else read.schema) for read in reads):
-        raise ParameterError(
-            "the rows were opened with another schema than the model was fitted with. Open them with the schema that the "
-            "model was fitted with, which also says how labels are read; if `groups` describes a column that the model does "
-            "not use, with that column as the last."
-        )
+        raise ParameterError(wording("rows of another schema than the model's"))

@@ -31,7 +31,7 @@ from confide.callers import calls, steps_outside
 from confide.data.arrays import Blocks, MappedBlocks
 from confide.erm.penalties import StronglyConvex
 from confide.erm.row_bounds import RowBound
-from confide.errors import BudgetWarning, ParameterError, checked_count
+from confide.errors import BudgetWarning, ParameterError, checked_count, wording
 from confide.estimators.coefficients import CoefficientIntervals, checked_interest
 from confide.estimators.parameters import BaseEstimator, ModelParameters
 from confide.estimators.pipelines import pipeline_of
@@ -104,20 +104,13 @@ class TellsOfRepeatedFits:
         ledger = "charged to the ledger" if is_charged else "charged to no ledger"
         kind = type(facts["self"]).__name__ if "self" in facts else name
         warnings.warn(
-            f"{kind} makes many fits of {asked}. Each is a release of its own under {budget}, {ledger}, and the costs add "
-            f"up. The scores, and a choice made from them, are not private. confide.PrivateSearchCV chooses parameters "
-            f"under one budget.",
+            wording("many fits", kind=kind, asked=asked, budget=budget, ledger=ledger),
             BudgetWarning,
             stacklevel=level,
         )
 
 
 # The parameter `prior`: what users may give for it, and the public weights that it stands for.
-
-_WRONG = (
-    "prior must be a fitted model of confide, the path of a saved one, a pair (coef, intercept) of public numbers, "
-    'confide.PublicPrior of one of these, a dict of declared effects such as {"age": "up"}, or None.'
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +139,11 @@ class PublicPrior:
     --------
     >>> import confide
     >>> adult = confide.datasets.load_adult()
-    >>> public, private = adult.X_train[:500], adult.X_train[500:]  # as if the first 500 rows were public
-    >>> before = confide.LogisticRegression(budget=float("inf"), schema=adult.schema).fit(public, adult.y_train[:500])
-    >>> model = confide.LogisticRegression(budget=0.1, schema=adult.schema, prior=confide.PublicPrior(before))
+    >>> # as if the first 500 rows were public
+    >>> public, private = adult.X_train[:500], adult.X_train[500:]
+    >>> before = confide.LogisticRegression(budget=float("inf"), schema=adult.schema)
+    >>> prior = confide.PublicPrior(before.fit(public, adult.y_train[:500]))
+    >>> model = confide.LogisticRegression(budget=0.1, schema=adult.schema, prior=prior)
     >>> bool(model.fit(private, adult.y_train[500:]).score(adult.X_test, adult.y_test) > 0.8)
     True
     """
@@ -167,7 +162,7 @@ def given_prior(value: object) -> Prior:
     if isinstance(value, (tuple, list)) and len(value) == 2:
         return Prior.of_numbers(*value)
     if not isinstance(value, (str, os.PathLike)):
-        raise ParameterError(_WRONG)
+        raise ParameterError(wording("kinds of prior"))
     try:
         status = Path(value).stat()
     except (OSError, ValueError):
@@ -181,10 +176,6 @@ def _remembered(path: Path, stamp: tuple[int, ...]) -> ReleasedModel:  # noqa: A
     return read_model(path)
 
 
-_NO_LEDGER_IN_FILES = (
-    "this model was read from a file, and files name no ledger, so this fit is charged to none. If there is a ledger for "
-    "these rows, give it first: model.set_params(ledger=confide.Ledger(path))."
-)
 _DECIDING_NOTHING = ("random_state", "n_jobs")
 """Parameters that change neither the plan nor what a release is of: plans with others are the same plan."""
 
@@ -254,7 +245,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
             raise ParameterError("risk_differences are means over rows that all count alike: leave out weights of rows.")
         seed, ledger = checked("random_state", self.random_state), parameters.checked_ledger(self.ledger)
         if self.__dict__.pop("_was_loaded", False) and ledger is None and settings.budget.is_private:
-            warn((_NO_LEDGER_IN_FILES,), BudgetWarning)
+            warn((wording("fit of a file without a ledger"),), BudgetWarning)
         tell_of_unknown_size(self, has_schema=encoder is not None)
         charge, charged_to = Charge(ledger, seed, f"{type(self).__name__}.fit"), None if ledger is None else ledger.identity
         self._hold(train(given, chosen._specification(settings, encoder, seed), settings, charge))
@@ -298,10 +289,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
         made.set_params(**{"prior": given_prior(self), **classes, **parameters})
         was_loaded = getattr(self, "_was_loaded", False)
         if was_loaded and "ledger" not in parameters and made.ledger is None and as_budget(made.budget).is_private:
-            raise ParameterError(
-                "this model was read from a file, and files name no ledger. Give the ledger of these rows to refit: "
-                "ledger=confide.Ledger(path); or ledger=None, if there is none."
-            )
+            raise ParameterError(wording("refit of a file needs a ledger"))
         given = {"sample_weight": sample_weight, "exposure": exposure}
         return made.fit(X, y, **{name: one for name, one in given.items() if one is not None})
 
@@ -314,10 +302,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
         prior = given_prior(self.prior)
         is_void = prior.guarantee is not None and prior.guarantee.void is not None
         if is_void and as_budget(self.budget).is_private and self.random_state is None:
-            raise ParameterError(
-                "the prior is a model without a guarantee, which may reveal the rows that it was fitted to. If these rows "
-                "are public, say so: prior=confide.PublicPrior(model). Otherwise give a model with a guarantee."
-            )
+            raise ParameterError(wording("prior without a guarantee"))
         return prior
 
     @abstractmethod
@@ -561,10 +546,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
         """
         check_is_fitted(self)
         if path is None:
-            raise ParameterError(
-                "a report is written to a file, so give its path: model.report('report.html'), or with the ending .pdf, .md "
-                "or .json. model.guarantee_.statement() is the guarantee as text."
-            )
+            raise ParameterError(wording("report needs a path"))
         done_above("write_report")(self, path, overwrite=overwrite, **given)
 
     def to_sklearn(self) -> Any:

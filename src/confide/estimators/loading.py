@@ -8,7 +8,7 @@ import math
 import os
 from typing import Any, cast
 
-from confide.errors import FileError
+from confide.errors import FileError, wording
 from confide.estimators.calibration import CalibratedClassifier
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.linear_model import PrivateLinearModel, document_of_model
@@ -56,10 +56,7 @@ def load(path: str | os.PathLike[str]) -> LinearClassifier | LinearRegressor | C
         model: Any = _restored(own)
         # Whatever this version did not understand would be lost without a word. So write the model again and compare.
         if not _is_reproduced(json.loads(json.dumps(document_of_model(model))), own):
-            raise FileError(
-                "the file holds parts that do not fit each other, or that this version of confide does not understand. Use "
-                "the version that wrote the file, or a newer one."
-            )
+            raise FileError(wording("file not reproduced"))
         return CalibratedClassifier(model, content["evaluation"]).fit() if is_calibrated else model
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from confide.data.federated import Connection, answer, rows_of_parties_are_not_counted, send_end
 from confide.data.partitions import refuse_persons
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.features.encoder import Encoder
 from confide.intake.rows import checked_input
@@ -48,10 +48,7 @@ def take_part(connection: Connection, estimator: LinearClassifier, X: Any, y: An
         given = checked_input(X, y, estimator=estimator)
         schema = given.schema_for(getattr(estimator, "schema", None))
         if schema is None:
-            raise ParameterError(
-                "parties need a schema, and this estimator has none: without a schema, parties could read the same columns "
-                "in different ways. Give every party and the coordinator the same schema."
-            )
+            raise ParameterError(wording("parties need a schema"))
         refused = rows_of_parties_are_not_counted
         if estimator._schema_of(lambda _: schema, lambda _: given.column_names(), refused, refused) != schema:
             # The choice depends on the budget, which is the coordinator's alone.

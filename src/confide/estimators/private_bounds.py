@@ -17,7 +17,7 @@ from typing import Any, Literal
 from confide.accounting.ledger import Batch, Ledger
 from confide.blocks import NAMES_RELEASE, Block, Shown, heading, table, text, void_first
 from confide.data.file_rows import ReadColumns, checked_columns
-from confide.errors import ParameterError, SchemaError, is_list, is_number
+from confide.errors import ParameterError, SchemaError, is_list, is_number, wording
 from confide.expected_noise import sentence_of_waste
 from confide.features.canonical_labels import NONE_FOUND, can_be_level, canonical_label
 from confide.features.checks import BoundsRelease
@@ -134,11 +134,7 @@ class PrivateBounds(Shown):
         if self.levels_plan is None:
             return ""
         plan = self.levels_plan
-        return (
-            f"A level is released if its noisy number of rows is at least {plan.threshold:,.0f}; the noise has a standard "
-            f"deviation of {plan.lattice.deviation:,.0f}. A level of {math.ceil(plan.found_from(0.95)):,} rows or more is "
-            f'found with a probability of at least 0.95. All others count as "(other)".'
-        )
+        return wording("released levels", plan=plan, found=math.ceil(plan.found_from(0.95)))
 
     def to_toml(self) -> str:
         """The schema as the text of a TOML file, below a comment that says which bounds were released and at which price."""
@@ -262,7 +258,8 @@ def private_bounds(
     --------
     >>> import confide
     >>> adult = confide.datasets.load_adult()
-    >>> found = confide.private_bounds(adult.X_train, {"age": (0, 150), "hours-per-week": (0, 168)}, budget=1.0)
+    >>> outer = {"age": (0, 150), "hours-per-week": (0, 168)}
+    >>> found = confide.private_bounds(adult.X_train, outer, budget=1.0)
     >>> found.schema.column_names
     ('age', 'hours-per-week')
     >>> low, high = found.columns[0].low, found.columns[0].high
@@ -270,10 +267,7 @@ def private_bounds(
     True
     """
     if columns is None or budget is None:
-        raise ParameterError(
-            "private_bounds releases quantiles of columns between public outer bounds, so name the columns and give a "
-            "price: private_bounds(rows, {'age': (0, 150)}, budget=0.2). Nothing was charged."
-        )
+        raise ParameterError(wording("private bounds need a price"))
     schema = schema_at(schema)
     checked_schema(schema)
     asked = OwnRelease.of("private bounds", budget, neighbours, max_rows_per_person, ledger, random_state)
@@ -373,10 +367,7 @@ def _one_described(name: Any, outer: Any, known: Column | None) -> dict[str, Any
     return described | {"low": bounds[0], "high": bounds[1]}
 
 
-_NO_BOUNDS = (
-    "columns must name one or more columns of numbers; categories have no bounds. For those of a column that no schema "
-    f'lists give {{"categories": "{PRIVATE}"}}.'
-)
+_NO_BOUNDS = wording("columns without bounds", private=PRIVATE)
 
 
 def _is_looked_for(column: object) -> bool:
@@ -408,19 +399,13 @@ def _refuse_unusable(
     narrowest = []
     for column, grid in zip(_numbers(described), grids, strict=True):
         if (isinstance(column.knots, tuple) and column.knots) or column.atoms:
-            raise ParameterError(
-                f'column "{column.name}" has knots or atoms at fixed places, and its bounds are not known yet. Give a '
-                f"number of knots, such as knots = 6, or none, and add atoms afterwards."
-            )
+            raise ParameterError(wording("bounds of a column with fixed knots", name=column.name))
         try:
             # Without knots any two candidates are bounds that a column can have.
             pairs = pairwise(grid) if column.knots else [min(pairwise(grid), key=lambda pair: pair[1] - pair[0])]
             made = [replace(column, low=low, high=high) for low, high in pairs]
         except SchemaError:
-            raise ParameterError(
-                f'column "{column.name}": its outer bounds are too close to each other for their size, or it has too many '
-                f"knots. Choose wider outer bounds, or fewer knots."
-            ) from None
+            raise ParameterError(wording("outer bounds too close", name=column.name)) from None
         narrowest.append(min(made, key=lambda interval: interval.high - interval.low))
     found = [_with_bounds(c, (c.low, c.high), (c.low, c.high), release) for c in narrowest]
     schema_with((*found, *(column for column in described if not column.is_number)), schema).to_toml()

@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from confide.accounting.ledger import Batch, Ledger
 from confide.blocks import Shown
 from confide.budget_warnings import cautions, of_many_classes, tell_of_unknown_size, warn
-from confide.errors import AccuracyWarning, ParameterError, checked_count, is_text
+from confide.errors import AccuracyWarning, ParameterError, checked_count, is_text, wording
 from confide.estimators.linear_classifier import labels_given
 from confide.estimators.linear_model import (
     PrivateLinearModel,
@@ -648,14 +648,8 @@ def sentences_of_search(circumstances: Circumstances) -> tuple[str, ...]:
         else f"chosen by the {search.method} mechanism"
     )
     return (
-        (
-            f"It covers a whole search: the model is {how}, among {search.candidates} candidates of a public grid. What the "
-            f"search did not release, such as the scores of the other candidates, stays private and was kept nowhere."
-        ),
-        (
-            f"The model was trained on a part of all {circumstances.n_rows[1]:,} rows. They were divided by a secret random "
-            f"draw that depends only on their public number."
-        ),
+        wording("whole search", how=how, candidates=search.candidates),
+        wording("part of all rows", n_rows=circumstances.n_rows[1]),
     )
 
 

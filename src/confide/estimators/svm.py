@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 
 from confide.erm.losses import Hinge, LogisticHinge
 from confide.erm.row_bounds import BallBound, RowBound
-from confide.errors import ParameterError, as_float, checked_count
+from confide.errors import ParameterError, as_float, checked_count, wording
 from confide.estimators.erm import MARGIN_LOSSES
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.linear_model import NamesOfColumns
@@ -46,17 +46,11 @@ def hinge_loss(name: Any, smoothing: Any, bound_if_noisy: RowBound | None) -> Sc
     if name == "hinge":
         return ScoreLoss(
             Hinge(),
-            only_two=(
-                "Only binary classification is supported with loss='hinge'. The type of the target is multiclass: take "
-                "loss='huber_hinge' with a small smoothing, such as 0.05."
-            ),
+            only_two=wording("hinge for two classes"),
         )
     loss = MARGIN_LOSSES["huber_hinge" if name == "auto" else name](half_width := as_float(smoothing))
     if loss.constants.joint is not None and half_width < _NARROWEST:
-        raise ParameterError(
-            f"smoothing must be at least 2^-12, about 0.00025, and is {half_width:g}: a fit takes longer if the joint is "
-            f"narrower. Use a larger smoothing, or loss='hinge', whose joint is chosen for you."
-        )
+        raise ParameterError(wording("smoothing too small", half_width=half_width))
     if name != "auto":
         return ScoreLoss(loss, one_vs_rest=loss)
     return ScoreLoss(loss, one_vs_rest=loss, if_noisy=LogisticHinge(half_width), bound_if_noisy=bound_if_noisy)
@@ -232,10 +226,7 @@ class KernelSVC(IntervalsParameter, LinearClassifier):
         if is_automatic(self.feature_norm):
             return None if encoder is None else feature_norm(encoder)
         if self.feature_norm is not None and encoder is None:
-            raise ParameterError(
-                "feature_norm is for columns that stand beside the features, and without a schema their bounds are not "
-                "known. Give a schema, or leave feature_norm out."
-            )
+            raise ParameterError(wording("feature_norm needs a schema"))
         return self.feature_norm  # type: ignore[return-value]  # the map checks that it is a number
 
     def _has_columns_alone(self, encoder: Encoder | None) -> bool:
@@ -243,10 +234,7 @@ class KernelSVC(IntervalsParameter, LinearClassifier):
         if as_float(self.n_features) != 0.0:
             return False
         if encoder is None:
-            raise ParameterError(
-                "n_features=0 leaves the columns alone, and without a schema their bounds are not known. Give a schema, or "
-                "take LinearSVC, which has row_norm."
-            )
+            raise ParameterError(wording("columns alone need a schema"))
         return True
 
     def _fourier_map(self, n_inputs: int, encoder: Encoder | None) -> PublicMap | None:
@@ -339,7 +327,8 @@ class KernelSVC(IntervalsParameter, LinearClassifier):
         Examples
         --------
         >>> import confide
-        >>> confide.KernelSVC(confide.ApproxDP(1.0, 1e-6)).chosen_map(n_rows=100_000, n_features=3).n_features
+        >>> model = confide.KernelSVC(confide.ApproxDP(1.0, 1e-6))
+        >>> model.chosen_map(n_rows=100_000, n_features=3).n_features
         1000
         """
         encoder = parameters.checked_schema(self.schema)

@@ -15,7 +15,7 @@ import numpy as np
 
 from confide.array_types import Array
 from confide.budget_warnings import attempts_sentence, void_because
-from confide.errors import FileError, ParameterError
+from confide.errors import FileError, ParameterError, wording
 from confide.evaluations.class_rates import ClassEvaluation
 from confide.evaluations.model_comparison import ModelComparison
 from confide.evaluations.number_errors import NumberEvaluation
@@ -88,11 +88,7 @@ def checked_evaluation(given: Any, checksums: Sequence[str], name: str = "evalua
         shown = (document.get("other", ""), (document.get("charge") or {}).get("ledger") or "")
         is_one = expected <= document.keys() <= expected | _OF_FILES and all(map(_is_line, shown))
     if not is_one:
-        raise ParameterError(
-            f"{name} must be what confide.evaluate gives, or the JSON document that `confide evaluate` writes. In what "
-            f"was given a part is missing, unknown, or has another form than confide writes: evaluate anew, or take a "
-            f"fresh copy."
-        )
+        raise ParameterError(wording("no document of an evaluation", name=name))
     if document["model_checksums"][0] not in checksums:
         raise ParameterError(
             f"{name}: these rates are of another model. They name the file with SHA-256 "

@@ -26,14 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.array_types import COUNT_AND_EXPOSURE, Array, Indices, Labels, Targets
-from confide.errors import InputError, SchemaError, is_list, is_text, is_whole, keep
+from confide.errors import InputError, SchemaError, is_list, is_text, is_whole, keep, wording
 from confide.features.canonical_labels import MISSING_WORDS, Label, canonical_label, is_missing
 from confide.features.checks import finite_number
 
-NOT_NUMBERS = (
-    "cells that are not numbers; give numbers, and leave missing cells empty. If numbers of a file have a decimal "
-    'comma, say so in the schema: table = { decimal = "," }.'
-)
+NOT_NUMBERS = wording("no numbers")
 """How a message ends about a column whose cells cannot all be read as numbers. It is the same whatever the cells hold."""
 
 DATES = "dates or times, where numbers are declared; declare dates, as in { low = 2010-01-01, high = 2030-12-31 }."
@@ -88,10 +85,7 @@ def read_numbers(what: str, cells: Any, refuse: bool = True) -> CellNumbers:
     return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
 
-NOT_DATES = (
-    "cells that are not dates; give dates of pandas, Polars or Arrow, or text such as 2024-03-31, and leave missing cells "
-    'empty. Dates in another form need it in the schema, as in format = "%d.%m.%Y".'
-)
+NOT_DATES = wording("no dates")
 """How a message ends about a column whose cells cannot all be read as dates. It is the same whatever the cells hold."""
 
 

@@ -29,6 +29,7 @@ from confide.errors import (
     keep,
     optional,
     reader,
+    wording,
 )
 from confide.features.canonical_labels import Label, canonical_label, is_missing
 from confide.features.cells import PARTS, CellNumbers, Levels, checked_form, day_number, declared_day, part_of, shown_days
@@ -158,10 +159,7 @@ class NumberColumn:
         if not self.has_even_knots and not (ends[:-1] < ends[1:]).all():
             raise SchemaError(f"{where}: knots must be in rising order, each strictly between low and high.")
         if not (np.diff(self.stretched(ends)) > 0.0).all():
-            raise SchemaError(
-                f"{where}: some knots are too close to each other, to low or to high; in double precision they are the same "
-                f"number on the scale of the column. Leave some of them out."
-            )
+            raise SchemaError(wording("knots too close", where=where))
         if len(self.atoms) > MOST_ATOMS:
             raise SchemaError(f"{where}: there are more than {MOST_ATOMS} atoms; leave some of them out.")
         rising = sorted({*self.atoms})
@@ -187,10 +185,7 @@ class NumberColumn:
         if self.dates:
             raise SchemaError(f'{where}: scale = "log10" is for amounts, and these are dates; leave it out.')
         if self.low <= 0.0:
-            raise SchemaError(
-                f'{where}: scale = "log10" is the logarithm of the number itself, so low must be above 0; it is '
-                f'{shown_number(self.low)}. Give a positive low, or scale = "log", which is log(1 + value - low).'
-            )
+            raise SchemaError(wording("log10 needs a positive low", where=where, low=shown_number(self.low)))
         if math.isinf((self.high - self.low) / self.low):
             raise SchemaError(f'{where}: low is too close to 0 for scale = "log10"; give a larger low.')
 
@@ -440,11 +435,7 @@ class CategoryColumn:
     def __post_init__(self) -> None:
         where = column_title(self.name)
         if is_text(self.categories) and str(self.categories) == PRIVATE:
-            raise SchemaError(
-                f'{where}: categories = "{PRIVATE}" asks for levels that are found in rows, at a price. Delete its line, '
-                f"find them with `confide bounds DATA --levels '{self.name}' --epsilon 0.5 --delta 1e-6 --schema FILE`, and "
-                f"use the schema that it writes."
-            )
+            raise SchemaError(wording("levels to be found", where=where, private=PRIVATE, name=self.name))
         object.__setattr__(self, "released", _release_of(where, BoundsRelease, self.released))
         object.__setattr__(self, "raw_name", self.column or self.name)
         if self.column or self.part or self.format:

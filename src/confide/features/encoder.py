@@ -30,7 +30,7 @@ from confide.array_types import Array, Indices
 from confide.compiled.stored_rows import StoredCodes
 from confide.erm.coded_rows import CodedRows, dense, unchangeable
 from confide.erm.group_bounds import GroupBound
-from confide.errors import InputError, ParameterError
+from confide.errors import InputError, ParameterError, wording
 from confide.features.atoms import cells_of, slots_of, sought_in
 from confide.features.cells import Levels
 from confide.features.coded_columns import CodedColumns, StoredColumns
@@ -251,12 +251,7 @@ class Encoder:
         """
         unused = [name for name in self.schema.column_names if name not in used]
         if unused and not self.of_part:
-            raise InputError(
-                f"the schema does not describe these columns as the rows hold them: {listed(unused)}. No row has one of the "
-                f"listed categories, or a number within the bounds, so a fit would find only noise. Correct categories and "
-                f'bounds by public knowledge (for example, codes 1 and 2 are not "male" and "female"), or leave such a '
-                f"column out of the schema."
-            )
+            raise InputError(wording("schema describes other columns", columns=listed(unused)))
 
     def expand(self, codes: Codes, start: int, stop: int) -> Array:
         """Encoded rows start to stop.

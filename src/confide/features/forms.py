@@ -25,7 +25,7 @@ from confide.array_types import Array, Rows
 from confide.erm.coded_rows import CodedRows, dense
 from confide.erm.group_bounds import groups_of
 from confide.erm.row_bounds import RowBound
-from confide.errors import ParameterError, checked_number, is_mapping, is_whole, keep, optional, reader
+from confide.errors import ParameterError, checked_number, is_mapping, is_whole, keep, optional, reader, wording
 from confide.features.fourier import CurvesAndFeatures, FourierMap, on_grid
 
 LARGEST_CONDITION = 1e8
@@ -69,10 +69,7 @@ class QuadraticForm:
         values = np.concatenate([strengths[alone], *spectra])
         # Written so that what is not a number is refused.
         if not values.min() > 0.0 or not values.max() <= LARGEST_CONDITION * values.min():
-            raise ParameterError(
-                f"the penalty must be a positive definite form whose largest eigenvalue is at most {LARGEST_CONDITION:g} "
-                f"times its smallest. Raise the weakest strengths, or lower the strongest."
-            )
+            raise ParameterError(wording("penalty not positive definite", largest_condition=LARGEST_CONDITION))
         blocks = tuple((start, _map_of(matrix)) for start, matrix in matrices)
         scales = np.where(alone, 1.0 / np.sqrt(np.where(alone, strengths, 1.0)), 1.0)
         return cls._of_map(scales, blocks)

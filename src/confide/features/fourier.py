@@ -55,6 +55,7 @@ from confide.errors import (
     is_mapping,
     is_text,
     keep,
+    wording,
 )
 from confide.features.columns import described_fields, shown_number
 from confide.known_words import words_of
@@ -542,10 +543,7 @@ class RandomFeatures:
             If there are too many columns for so many features, or not as many scales as groups.
         """
         if self.scales and len(self.scales) != len(bound.sizes):
-            raise SchemaError(
-                f"random_features: there are {len(self.scales)} scales; give {len(bound.sizes)}, one for each column, for "
-                f"the atoms of each column that has some, and for each interaction."
-            )
+            raise SchemaError(wording("number of scales", given=len(self.scales), needed=len(bound.sizes)))
         try:
             scales, known = of_columns(self.scales, bound), list(dict.fromkeys(names))
             origins = of_columns([*map(known.index, names)], bound) if self.columns else ()

@@ -119,6 +119,7 @@ from confide.errors import (
     keep,
     optional,
     reader,
+    wording,
 )
 from confide.features.canonical_labels import Label, canonical_label, refuse_blanks
 from confide.features.cells import Exposure, numbers_of_rows
@@ -139,10 +140,7 @@ from confide.known_words import suggestion
 
 # Interactions: columns whose encoded columns are multiplied with each other, and how coarsely they enter the products.
 
-_SHAPE = (
-    'interact must be a list of lists of names of columns, as in interact = [["age", "sex"]]; in place of a list of names '
-    'there may be a table, as in { columns = ["age", "sex"], knots = 1, scale = 0.3 }.'
-)
+_SHAPE = wording("shape of interactions")
 SMALLEST_SCALE = 2.0**-20
 MOST_PRODUCTS = 10**6
 """The largest number of products of all interactions together: names and weights of so many still take seconds and little
@@ -238,10 +236,7 @@ def interactions_of(described: Any, columns: Mapping[str, Column]) -> tuple[Inte
                 raise SchemaError(f"interact: {column_title(name)}{meant} is no column; describe it below [columns].")
             column = columns[name]
             if interaction.is_curve and not (column.is_number and not column.knots):
-                raise SchemaError(
-                    f"interact: a curve beside a straight line is for a number without knots, and {column_title(name)} is "
-                    f"none; name two or more columns."
-                )
+                raise SchemaError(wording("curve beside a line of no number", column=column_title(name)))
             if interaction.knots is not None and column.is_number:
                 replace(column, knots=interaction.knots)  # refuses knots that double precision cannot tell apart
         if any(set(interaction.columns) == set(earlier.columns) for earlier in interactions):
@@ -316,10 +311,7 @@ class Target:
                 self._check_classes()
             return
         if has_label or self.classes is not None:
-            raise SchemaError(
-                "target: give labels (negative and positive, or classes) for a classifier, or low and high for a regressor, "
-                "not both."
-            )
+            raise SchemaError(wording("labels and bounds of a target"))
         if self.low is None or self.high is None:
             missing = "low" if self.low is None else "high"
             raise SchemaError(f'target: "{missing}" is missing; numbers need both bounds, low and high.')
@@ -330,10 +322,7 @@ class Target:
     def _check_two_labels(self) -> None:
         if self.negative is None or self.positive is None:
             missing = "negative" if self.negative is None else "positive"
-            raise SchemaError(
-                f'target: "{missing}" is missing; name both labels, or list three or more labels as classes, or give '
-                f"low and high for a column of numbers."
-            )
+            raise SchemaError(wording("part of a target missing", missing=missing))
         keep(self, "target: ", negative=plain_label, positive=plain_label)
         if canonical_label(self.negative) == canonical_label(self.positive):
             raise SchemaError("target: negative and positive are the same label; give two different ones.")
@@ -506,11 +495,8 @@ def _cohort(described: Any) -> tuple[str, str]:
     return named["column"], str(canonical_label(plain_label("cohort: value", named["value"])))
 
 
-_TARGET = (
-    "target: describe it by { column = ..., negative = ..., positive = ... } or { column = ..., classes = [...] }, and a "
-    "column of numbers by { column = ..., low = ..., high = ... }."
-)
 _EXPOSURE = 'exposure must be a table such as { column = "years", low = 0.1, high = 5 }.'
+_TARGET = wording("shape of a target")
 _WEIGHT = 'weight must be a table such as { column = "design_weight", high = 20 }.'
 _RANDOM_FEATURES = "random_features must be a table, as in random_features = { number = 500, length_scale = 1.5 }."
 
@@ -545,7 +531,8 @@ class Schema:
 
     Examples
     --------
-    >>> print(Schema(columns={"age": {"low": 17, "high": 90}, "sex": {"categories": ["Female", "Male"]}}))
+    >>> sex = {"categories": ["Female", "Male"]}
+    >>> print(Schema(columns={"age": {"low": 17, "high": 90}, "sex": sex}))
     Schema of 2 columns
       age  number from 17 to 90
       sex  2 categories

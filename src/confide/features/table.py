@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from confide.array_types import Indices
-from confide.errors import InputError, imported
+from confide.errors import InputError, imported, wording
 from confide.features.canonical_labels import MISSING_WORDS, canonical_label
 from confide.features.cells import (
     CellNumbers,
@@ -81,16 +81,9 @@ def read_identities(what: str, *columns: Any) -> Indices:
     if (codes == -1).any():
         raise InputError(f"{what}: holds missing values; every row needs the person that it belongs to.")
     if ROUNDED in index:
-        raise InputError(
-            f"{what}: holds floating-point numbers so large, or with so many digits, that their type rounds them, so two "
-            f"persons may have become one. Write them as integers or as text."
-        )
+        raise InputError(wording("identifiers rounded", what=what))
     if len(set(map(spelling_of, index))) < len(index):
-        raise InputError(
-            f"{what}: some identifiers differ in spelling alone, as 7, 7.0 and 007 do, or A1 and a1, or letters that are "
-            f"composed in another way. One person could count several times. Write each identifier in one way in all rows; "
-            f"different persons need identifiers that differ in more than that, such as whole numbers."
-        )
+        raise InputError(wording("identifiers differ in spelling", what=what))
     return codes
 
 
@@ -216,10 +209,7 @@ def rows_that_count(schema: Schema, rows_per_person: RowsPerPerson, *columns: An
         return rows_per_person.drawn(persons), persons.size
     own = np.concatenate([labels_at(what, cells) == schema.cohort[1] for cells in columns])
     if not own.any():
-        raise InputError(
-            f'{what}: no row has the value "{schema.cohort[1]}" of the cohort, which in a study is the name of the release. '
-            f"Write the cells as releases are named, months as 2026-12. Nothing was charged."
-        )
+        raise InputError(wording("cohort without rows", what=what, cohort=schema.cohort[1]))
     return (None if own.all() else np.flatnonzero(own)), own.size
 
 
@@ -345,10 +335,7 @@ def columns_named(frame: Any, *names: str) -> tuple[Any, ...]:
         which = f" (these occur more than once: {listed(repeated)})" if repeated else ""
         raise InputError(f"the frame cannot be read: the names of its columns must all be different{which}.")
     if not is_frame:
-        raise InputError(
-            "a schema needs a pandas or Polars frame, whose columns have names. For a file, a folder or an address, give "
-            "confide.open_rows(path, schema) in its place."
-        )
+        raise InputError(wording("schema needs a frame"))
     absent = [name for name in names if name not in present]
     if absent:
         raise InputError(f"the frame lacks columns that the schema describes: {listed_absent(absent, present)}.")
@@ -385,10 +372,7 @@ def _numbers(column: NumberColumn, cells: Any, refuse: bool) -> tuple[CellNumber
         if refuse and infinite.any():
             raise InputError(f"{what}: holds infinite numbers; give finite ones, or leave the cells empty.")
         if refuse and not column.missing:
-            raise InputError(
-                f'{what}: holds missing values; declare "missing = true" for it in the schema, or fill them in by a rule '
-                f"that does not depend on the data."
-            )
+            raise InputError(wording("missing values undeclared", what=what))
         numbers = np.where(infinite, np.nan, numbers).astype(numbers.dtype)
     if not refuse or any(column.low <= float(end) <= column.high for end in ends):
         return numbers, refuse
@@ -408,10 +392,7 @@ def numbers_in(column: NumberColumn, cells: Any, refuse: bool = True) -> CellNum
         known = column.known | {canonical_label(code): missing for code in column.missing_codes}
         levels = read_levels(what, cells, known, missing=missing, unknown=missing if column.missing else NO_LEVEL)
         if refuse and (levels == NO_LEVEL).any():
-            raise InputError(
-                f"{what}: holds levels that the schema does not list, which have no place in its order; list them, or "
-                f'declare "missing = true", and they count as missing.'
-            )
+            raise InputError(wording("levels without a place", what=what))
         return np.append(np.arange(float(missing)), (np.nan, np.nan))[levels]
     cells = read_dates(what, cells, column.format, refuse) if column.part else read_numbers(what, cells, refuse)
     return column.numbers_from(cells)
@@ -441,10 +422,7 @@ def _levels(column: CategoryColumn, cells: Any, refuse: bool) -> tuple[Levels, b
         with suppress(InputError) if column.prefix else nullcontext():
             found = read_levels(what, cells, known | codes, missing=missing, unknown=unlisted, form=form)
         if found is None:
-            raise InputError(
-                f"{what}: holds codes without their zeros in front. Give them as text with these (in Python, with pandas: "
-                f"dtype=str), or as numbers, and declare the length of all codes in the schema, as in length = 5."
-            )
+            raise InputError(wording("codes without zeros", what=what))
         levels = found
     is_used = refuse and bool(((levels >= 0) & (levels < len(column.categories))).any())
     undeclared = levels == _UNDECLARED_GAP

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from confide.errors import FileError
+from confide.errors import FileError, wording
 
 ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+(?:::[A-Za-z0-9+.-]+)*):/")
 """How an address begins. Libraries take several kinds in a row, as in simplecache::https."""
@@ -77,10 +77,7 @@ def refuse_address(path: object) -> None:
         return
     if match[1].lower() == "file":
         raise FileError(f"{shown_address(path)} is an address; give the path of the file, without {match[1]}://.")
-    raise FileError(
-        f"{shown_address(path)} is an address ({match[1]}), and confide reads and writes files by their paths alone; it "
-        f"opens no connection. Copy the file to this machine, or mount the folder, and give the path."
-    )
+    raise FileError(wording("address in place of a path", address=shown_address(path), kind=match[1]))
 
 
 def toml_text(described: Mapping[str, Any]) -> str:

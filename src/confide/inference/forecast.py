@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from confide.array_types import Weights
 from confide.blocks import as_json
 from confide.erm.source import RowSource
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 from confide.inference.intervals import Evidence
 from confide.inference.rates import LEAST_SIGNAL
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
@@ -178,12 +178,7 @@ class IntervalsPlan:
     def check(self) -> None:
         """Raise ParameterError if intervals cannot be trusted."""
         if not self.is_valid:
-            raise ParameterError(
-                f"intervals would not be trustworthy: the noise on the curvature ({self.curvature_noise:.3g}) is too large "
-                f"beside what this number of typical rows and the ridge add to it ({self.usual_curvature:.3g} and "
-                f"{self.ridge:.3g}). {self._shown_ratio}. Use {_WHAT_HELPS.format('budget or inference_share')}"
-                f"{self.design.advice}"
-            )
+            raise ParameterError(wording("intervals not trustworthy", plan=self, ratio=self._shown_ratio))
 
     @property
     def _shown_ratio(self) -> str:
@@ -265,11 +260,7 @@ class SumsForecast:
     def check(self) -> None:
         """Raise ParameterError if intervals cannot be trusted."""
         if not self.ratio <= LARGEST_SUMS_RATIO:
-            raise ParameterError(
-                f"intervals would not be trustworthy: the noise on the curvature ({self.curvature_noise:.3g}) is more than "
-                f"{LARGEST_SUMS_RATIO:g} times what this number of typical rows adds to it ({self.usual_curvature:.3g}). "
-                f"Use {_WHAT_HELPS.format('budget')}"
-            )
+            raise ParameterError(wording("intervals of sums not trustworthy", plan=self, most=LARGEST_SUMS_RATIO))
 
     def sentence(self, *, is_private: bool) -> str:
         """What is released for intervals, for the guarantee."""
@@ -296,8 +287,7 @@ class SumsForecast:
                 f"the ratio is above {POOR_FIT_RATIO:g}. Of fits measured at such ratios, three in four lost {lost:g} of "
                 "R^2 or more to the noise, and some lost nearly all. Use more rows, fewer columns"
                 + (", ApproxDP or ZCDP in place of PureDP" if self.is_pure else "")
-                + ", or mechanism='auto' without intervals, or HuberRegressor, whose noise grows more slowly with the "
-                "number of columns (but a clipped loss does not estimate means of targets with a heavy tail)"
+                + wording("other ways than sums")
             )
         return lines
 
@@ -308,9 +298,6 @@ class SumsForecast:
             f"standard deviation of {self.square_deviation:.4g}",
             **self.design.lines(),
         }
-
-
-_WHAT_HELPS = "more rows, a larger {}, fewer columns, or ApproxDP or ZCDP in place of PureDP."
 
 
 def _deviation(moments: SumPlan[Moments]) -> float:

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from confide.array_types import Array, Weights
 from confide.blocks import as_json
 from confide.erm.source import RowSource
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 from confide.inference.debiased import (
     LARGE,
     LEAST_OPEN,
@@ -154,11 +154,8 @@ class InterestPlan:
     def sentence(self, *, is_private: bool) -> str:
         """What is released, for the guarantee."""
         columns = dict.fromkeys(f'"{name}"' for combination in self.combinations for name in combination.columns)
-        what = (
-            f"the sums of the clipped rows and of their squares, twice the curvature and the slopes of the objective, and "
-            f"then, for each coefficient of {' and '.join(columns)}, three sums of the rows' slopes and curvatures along a "
-            f"direction"
-            + ("" if self.risks is None else ", and sums of probabilities of the rows with and without each change")
+        what = wording("sums for interest", columns=" and ".join(columns)) + (
+            "" if self.risks is None else ", and sums of probabilities of the rows with and without each change"
         )
         return sentence_beside(what, self.share, is_private=is_private)
 
@@ -293,12 +290,8 @@ class InterestPlan:
 
     def refusal(self, instead: str) -> ParameterError:
         """What to say where it does not, with what would do instead."""
-        return ParameterError(
-            f"intervals for interest would not be trustworthy: the noise on the curvature would be "
-            f"{np.ceil(1e3 * self.hidden) / 1e3:g} of what typical rows add to it, where {self.largest_hidden:g} is "
-            f"allowed. Above that it often hides how columns differ, and that shows only after the charge. "
-            f"{instead}{self.facts.design.advice}"
-        )
+        hidden = np.ceil(1e3 * self.hidden) / 1e3
+        return ParameterError(wording("intervals for interest not trustworthy", plan=self, hidden=hidden, instead=instead))
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
@@ -334,17 +327,8 @@ class InterestPlan:
         document |= {f"interval {place + 1}": sentence for place, sentence in enumerate(self.sentences())}
         if self.widths_by_rate:
             of_half, of_tenth = self.widths_by_rate.values()
-            document["widths"] = (
-                f"for tables in which about one row in five has the rarer outcome; {of_half:.2g} times as wide if half of "
-                f"the rows have it, {of_tenth:.2g} times if one in ten has it, and several times as wide for columns whose "
-                f"few huge numbers decide the outcome, unless their scale is a logarithm"
-            )
-            document["unknown"] = (
-                f"an interval is infinite, at the full price, if the rows show that the columns nearly decide the outcome "
-                f"(they leave less than {LEAST_OPEN:.0%} of its variance open), or that the coefficient is large (it moves "
-                f"log-odds by more than {LARGE:g} for one standard deviation of its column), and the budget is too small to "
-                f"follow it. No public fact tells this before: if you expect either, take a larger budget or more rows"
-            )
+            document["widths"] = wording("widths of intervals", of_half=of_half, of_tenth=of_tenth)
+            document["unknown"] = wording("infinite intervals", open=LEAST_OPEN, large=LARGE)
         return document | self.facts.design.lines()
 
     def sentences(self) -> tuple[str, ...]:
@@ -354,15 +338,9 @@ class InterestPlan:
             name = f"{one.name} ({one.unit})" if one.unit else one.name
             margin, spread = self.margin(one), self.spread_of(one)
             # What the forecast supposes of the column, and what follows for other columns.
-            supposed = (
-                f"the column, on its scale, has a standard deviation of {spread:.3g}, and {margin * spread:.3g} over that "
-                f"deviation if it has another one"
-            )
+            supposed = wording("supposed deviation", spread=spread, reached=margin * spread)
             if one.has_levels:
-                supposed = (
-                    f"levels are equally frequent, and {margin * spread:.3g} over the root of p q / (p + q) for shares p "
-                    f"and q of this level and the other"
-                )
+                supposed = wording("supposed levels", reached=margin * spread)
             of_risk = "" if self.risks is None else f" Its difference of risks: about +- {self.margin_of_risk(one):.3g}."
             sentences.append(
                 f"{name}: about +- {margin:.3g} at 95% if {supposed}; a test of size 5% finds an effect of "

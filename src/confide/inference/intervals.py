@@ -34,7 +34,7 @@ from scipy.special import gammaincinv, ndtr, ndtri
 
 from confide.array_types import Array, Indices
 from confide.blocks import as_json
-from confide.errors import ParameterError, as_float
+from confide.errors import ParameterError, as_float, wording
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign, read_fields, written_fields
 from confide.known_words import suggest_keywords_of
 from confide.parameters import checked_choice
@@ -549,11 +549,7 @@ def _known_and_weights(evidence: Evidence, target: str) -> tuple[NDArray[np.bool
     """Which scores are known, and the weights of each (scores, weights); the target is refused if it is not available."""
     checked_target(target)
     if target == "unregularised" and evidence.noises and not any(part.in_objective for part in evidence.noises):
-        raise ParameterError(
-            "the target 'unregularised' is not available after output perturbation: the noise on the weights is too large "
-            "to correct the bias of the ridge by one Newton step. Use the target 'regularised', or fit with "
-            "mechanism='objective'."
-        )
+        raise ParameterError(wording("no target without ridge after output perturbation"))
     known = known_scores(evidence)
     weights = evidence.weights.reshape(known.size, -1)
     if not evidence.separable:
@@ -703,10 +699,7 @@ def _errors_in_block(evidence: Evidence, block: _Block, without_ridge: bool) -> 
         pull = l2 * (inverse @ away)
         # The noise on the curvature is one more error of the corrected weights, known to first order.
         if _noise_of_correction(evidence, pull, multiplied) > _LARGEST_NOISE_OF_CORRECTION:
-            raise ParameterError(
-                "the noise in the curvature is too large to take the ridge back: use the target 'regularised', or fit with "
-                "more rows, fewer columns or a larger budget."
-            )
+            raise ParameterError(wording("ridge cannot be taken back"))
         spread = columns.T @ pull
         noise = evidence.curvature_deviation**2 * (np.sum(columns**2, axis=0) * (pull @ pull) + spread**2)
         variance = sampling**2 + np.sum(errors**2, axis=0) / max(1, len(errors))

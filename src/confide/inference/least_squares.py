@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from confide.array_types import Array
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 from confide.inference.intervals import (
     JointUncertainty,
     Uncertainty,
@@ -175,10 +175,7 @@ def _errors_of_sums(evidence: SumsEvidence, target: str) -> tuple[Array, Array, 
     """
     l2 = evidence.l2 if target == "regularised" else 0.0
     if evidence.law == "none" and np.linalg.cond(evidence.products + l2 * np.eye(len(evidence.weights))) > _MAX_CONDITION:
-        raise ParameterError(
-            "the columns are linearly dependent, so coefficients without a ridge are not unique; leave a column out, or use "
-            "the target 'regularised'."
-        )
+        raise ParameterError(wording("dependent columns"))
     curvature = denoised_curvature(evidence.products, l2, float(evidence.deviations[1]))
     inverse = np.asarray(np.linalg.inv(curvature), dtype=np.float64)
     estimates = inverse @ (evidence.targets + l2 * evidence.centre)

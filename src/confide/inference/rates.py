@@ -15,7 +15,7 @@ from scipy.special import ndtr, ndtri
 
 from confide.array_types import Array
 from confide.blocks import Block, Shown, as_json, frame_of, heading, json_value, table, text
-from confide.errors import ParameterError, checked_flag
+from confide.errors import ParameterError, checked_flag, wording
 from confide.inference.intervals import draws_of_errors, level_of_each
 from confide.privacy.budgets import budget_from_dict
 from confide.privacy.noisy_sum import SumPlan
@@ -498,10 +498,7 @@ class Evaluation(Shown):
         rows = "private rows" if self.n_rows is None else f"{self.n_rows:,} private rows"
         yield heading(f"Rates on {rows}, with intervals at {self.level:g}")
         yield table(("rate", "value", "low", "high"), [(name, *digits_of(rate)) for name, rate in self.rates.items()])
-        yield text(
-            f"Positive is {self.outcome}. Sensitivity is the share of positive rows that are predicted so, specificity that "
-            f"of negative rows."
-        )
+        yield text(wording("positive and negative rows", outcome=self.outcome))
         yield text(self.noise_in_words(), self.guarantee_in_words())
 
     guarantee_in_words = guarantee_in_words
@@ -563,10 +560,7 @@ def roc_curve(evaluation: Evaluation, n_places: int = 51, *, simultaneous: bool 
     """
     with_band = checked_flag("simultaneous", simultaneous)
     if evaluation.auc.value is None:
-        raise ParameterError(
-            "one of the two classes has too few rows beside the noise, so nothing is known of the ROC curve. Evaluate on "
-            "more rows, or with a larger budget."
-        )
+        raise ParameterError(wording("nothing known of the ROC curve"))
 
     places, band = np.linspace(0.0, 1.0, n_places), []
     for place in places.tolist():

@@ -33,7 +33,7 @@ from typing import Any, Self, get_args, get_origin, get_type_hints
 import numpy as np
 
 from confide.blocks import json_value
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +126,7 @@ class SamplingDesign:
         if self.has_weights:
             sentences.append("Strata are not used, which can make sampling errors too large and not too small.")
         if self.population_size is not None:
-            sentences.append(
-                f"Intervals are for the {self.population_size:,} units of the population as it is: squares of sampling "
-                f"errors were multiplied by {self.finite_population_correction:.4g}. Errors due to the noise were not."
-            )
+            sentences.append(wording("finite population", design=self))
         return tuple(sentences)
 
     def lines(self) -> dict[str, str]:
@@ -137,18 +134,11 @@ class SamplingDesign:
         lines = {}
         if self.effective_share != 1.0:
             supposed = ", which is supposed where none is declared" if self.mean_weight is None else ""
-            lines["weights"] = (
-                f"at most {self.largest_weight:g}, with a mean of {self.usual_weight:g}{supposed}: the effective sample is "
-                f"at least {self.effective_share:.3g} of the rows, and noise counts {1.0 / self.effective_share:.3g} times "
-                f"as much as for equal weights"
-            )
+            lines["weights"] = wording("effective sample", design=self, supposed=supposed, times=1.0 / self.effective_share)
         if self.cluster_effect != 1.0:
             lines["clusters"] = f"the sampling variance is multiplied by {self.cluster_effect:g}"
         if self.population_size is not None:
-            lines["finite population"] = (
-                f"{self.population_size:,} units: the sampling variance is multiplied by "
-                f"{self.finite_population_correction:.4g}, the noise is not"
-            )
+            lines["finite population"] = wording("variance in a finite population", design=self)
         return lines
 
     @property

@@ -13,7 +13,7 @@ from scipy.special import expit, logit, ndtri
 
 from confide.array_types import Array
 from confide.blocks import Block, Shown, as_json, frame_of, heading, table, text
-from confide.errors import ParameterError, as_float, checked_axes, imported, is_text
+from confide.errors import ParameterError, as_float, checked_axes, imported, is_text, wording
 from confide.guarantee import Guarantee
 from confide.inference.intervals import JointUncertainty, Uncertainty, checked_level
 from confide.inference.rates import UNKNOWN, Interval, json_form, readable
@@ -58,10 +58,7 @@ def checked_method(method: Any, known: tuple[str, ...] = METHODS) -> str:
         return method
     listed = ", ".join(f'"{name}"' for name in known)
     if is_text(method) and method in METHODS:
-        raise ParameterError(
-            f'"{method}" needs to know how the tests depend on each other, which is not known over several releases from '
-            f"the same rows. These methods hold under any dependence: {listed}."
-        )
+        raise ParameterError(wording("method over several releases", method=method, listed=listed))
     raise ParameterError(f"the method of correction must be one of {listed}{suggestion(method, known)}.")
 
 
@@ -110,10 +107,7 @@ def p_values_of_family(known: Uncertainty, method: str) -> Array:
     if checked_method(method) != SINGLE_STEP:
         return adjusted_p_values(known.p_values(), method)
     if not isinstance(known, JointUncertainty):
-        raise ParameterError(
-            f'"{SINGLE_STEP}" needs the joint law of the errors of all coefficients, which was not released here: not for '
-            f'coefficients of interest, nor over classes that have moments of their own (one-vs-rest). Use "holm".'
-        )
+        raise ParameterError(wording("single-step needs a joint distribution", single_step=SINGLE_STEP))
     return known.joint_p_values()
 
 
@@ -144,26 +138,10 @@ _LATEX = {
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
 }  # fmt: skip
 
-BASE_NOTE = (
-    "The intercept is the score of a row whose numbers are 0 and whose categories have their reference level. On a log "
-    "scale its low takes the place of 0, and where a number has a curve or interactions, the value in its middle does."
-)
+BASE_NOTE = wording("intercept in original units")
 SHORTENED_NOTE = "The model clips long encoded rows: all coefficients count less for such a row, by one factor below 1."
 _CENTRED_NOTE = "Coefficients are shown minus their mean over classes, which is 0 in the population."
-_HIDDEN_NOTE = (
-    "inf: the noise hides what the rows tell about this class, or about all classes, so nothing is known. Means over "
-    "classes omit it."
-)
-SUPPOSED_NOTE = (
-    "the noise hides how the column differs from the others. The estimate is that of the weights before the last step, and "
-    "the interval rests on a supposition beside the rows: that a standard deviation of a column moves log-odds by about 1 "
-    "at most. It is infinite where the columns nearly decide the outcome, or the coefficient is so large that the ridge "
-    "held it back: then nothing is known."
-)
-_RISK_DIFFERENCE = (
-    "the difference of two probabilities of the outcome, on average over the population's rows: of each row with this level "
-    "and with the reference, or with the number one unit higher and as it is, by the population's minimiser without a ridge"
-)
+SUPPOSED_NOTE = wording("hidden column")
 _POWER = 0.8
 _SIZE = 0.05
 _FIRST_PART, _SECOND_PART = (0, 1, 2, 5, 6, 7, 8), (0, 1, 3, 4, 9, 10, 11)
@@ -354,7 +332,7 @@ class CoefficientTable(Shown):
         if self.target != "regularised":
             minimiser = f"the population's minimiser without a ridge; the bias of alpha = {self.alpha:.4g} was corrected"
         if self.quantity != "coefficients":
-            minimiser = _RISK_DIFFERENCE
+            minimiser = wording("average difference of risks")
         # Which effect a test of the usual size finds, in total errors.
         smallest = errors_found(_SIZE / (len(self._family) or 1 if self.adjust else 1), _POWER)
         test = f'Rejecting "no effect" where p is at most {_SIZE:g} has size {_SIZE:.0%} for the whole family, and finds'
@@ -366,7 +344,7 @@ class CoefficientTable(Shown):
             *((True, sentence) for sentence in self.design.sentences),
             (self.assumes_equal_variance, "Sampling errors assume that residuals have the same variance in all rows."),
             (self.is_centred, _CENTRED_NOTE),
-            (hides and not self.is_of_interest, _HIDDEN_NOTE),
+            (hides and not self.is_of_interest, wording("hidden class")),
             (bool(self.supposed), f"{listed(self.supposed)}: {SUPPOSED_NOTE}"),
             (
                 self.is_of_interest and not self.adjust.startswith("fdr"),
@@ -544,7 +522,7 @@ class CoefficientTable(Shown):
         return "\n".join([*lines, r"\end{tabular}"])
 
     def plot(self, ax: Any = None) -> Any:
-        """A forest plot on Matplotlib axes. The dark part of each bar is the interval that there would be without noise.
+        """A forest plot on Matplotlib axes. The inner part of each bar is the interval that there would be without noise.
 
         Parameters
         ----------
@@ -557,8 +535,10 @@ class CoefficientTable(Shown):
         imported("matplotlib", "plot", "plot")
         from matplotlib import pyplot as plt
 
+        units = {one.unit for one in self.coefficients if one.unit}
+        height = 0.45 if len(units) > 1 else 0.3
         if checked_axes("ax", ax) is None:
-            _, ax = plt.subplots(figsize=(7.0, 1.6 + 0.3 * len(self.coefficients)), layout="constrained")
+            _, ax = plt.subplots(figsize=(7.0, 1.6 + height * len(self.coefficients)), layout="constrained")
         places = range(len(self.coefficients), 0, -1)
         known = [(at, one) for at, one in zip(places, self.coefficients, strict=True) if math.isfinite(one.total_error)]
         numbers = [(at, one.estimate, one.low, one.high, one.sampling_error) for at, one in known]
@@ -568,17 +548,33 @@ class CoefficientTable(Shown):
         ax.hlines(ats, estimates - half, estimates + half, color=_DARK_BLUE, linewidth=6.0, label="due to sampling only")
         ax.plot(estimates, ats, marker="|", markersize=10.0, color="black", linestyle="")
         ax.axvline(0.0, color="0.5", linewidth=0.8, zorder=0)
-        units = {one.unit for one in self.coefficients if one.unit}
         ticks = [f"{one.name}\n{one.unit}" if one.unit and len(units) > 1 else one.name for one in self.coefficients]
         # Matplotlib would read a dollar sign as the start of a formula.
         ax.set_yticks(list(places), [printable_lines(tick).replace("$", r"\$") for tick in ticks])
-        ax.set_title(printable_line(self._title).replace("$", r"\$"), fontsize="medium")
+        pad = 24.0 if self.ratio else None
+        ax.set_title(printable_line(self._title).replace("$", r"\$"), fontsize="medium", loc="left", pad=pad)
         of_what = f" {units.pop()}" if len(units) == 1 else " in its unit"
         kind = "simultaneous intervals" if self.adjust else "intervals"
         ax.set_xlabel(f"{self.quantity.removesuffix('s')}{of_what}, {kind} at {self.level:.4g}, {self.target} target")
         ax.legend(loc="best", fontsize="small", frameon=False)
         ax.margins(y=0.5 / max(1, math.sqrt(len(self.coefficients))))
+        if self.ratio:
+            add_ratios(ax, self.ratio)
         return ax
+
+
+_RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+
+
+def add_ratios(ax: Any, name: str) -> None:
+    """Add an axis above Matplotlib axes of coefficients that shows their exponentials, such as odds ratios."""
+    low, high = ax.get_xlim()
+    ratios = [ratio for ratio in _RATIOS[:: 1 if high - low < 9.0 else 3] if low <= math.log(ratio) <= high]
+    above = ax.secondary_xaxis("top")
+    above.set_xticks(np.log(ratios), [f"{ratio:g}" for ratio in ratios])
+    above.spines["top"].set_visible(False)
+    above.tick_params(labelsize="small", length=0.0)
+    above.set_xlabel(name, fontsize="small", loc="right")
 
 
 def errors_found(size: float, power: float) -> float:

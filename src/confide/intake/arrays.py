@@ -26,7 +26,7 @@ from confide.callers import steps_outside
 from confide.data.arrays import ArrayBlocks, Blocks, EncodedBlocks
 from confide.data.spooled import as_frame
 from confide.erm.row_bounds import canonical
-from confide.errors import InputError, InputTypeError, SchemaWarning
+from confide.errors import InputError, InputTypeError, SchemaWarning, wording
 from confide.features.cells import looks_like_number, positions_of
 from confide.features.encoder import Encoder, cells_outside, sentence_of_cells_outside
 from confide.features.schema import Schema
@@ -137,11 +137,8 @@ def rows_to_score(X: Any, estimator: Any, encoder: Encoder | None, *, accepts_sp
 def text_of_cells_outside(schema: Schema, n_rows: int, outside: Mapping[str, int]) -> str:
     """What a caller is told of so many cells, by column, that the schema does not describe, in rows to be predicted."""
     sentences = [sentence_of_cells_outside(schema.columns_by_name[name], count) for name, count in outside.items()]
-    return (
-        f"{'the row' if n_rows == 1 else f'the {n_rows:,} rows'} to be predicted hold{'s' * (n_rows == 1)} cells that the "
-        f"schema does not describe: {'; '.join(sentences)}. Correct the rows, for example their spelling or unit, or do not "
-        f"rely on these predictions."
-    )
+    rows = "the row to be predicted holds" if n_rows == 1 else f"the {n_rows:,} rows to be predicted hold"
+    return wording("cells outside of the schema", rows=rows, columns="; ".join(sentences))
 
 
 def _has_names(X: Any, encoder: Encoder) -> bool:
@@ -210,10 +207,7 @@ def numeric_blocks(X: Any, columns_of: Any, *, is_fit: bool, accepts_sparse: boo
         # Several entries may be stored for one place. Each may be finite and their sum not.
         if np.isfinite(rows.data).all():
             return ArrayBlocks(rows)
-        message = (
-            "X is a sparse matrix that stores several entries for one place, whose sum is too large for a double. Correct "
-            "them."
-        )
+        message = wording("sparse sum too large")
         kind = InputError
     # Raised here, outside the handler, so that the original error, which may print the array, is not attached.
     raise kind(message)
@@ -284,10 +278,7 @@ def _refuse_cells_as_names(names: Any) -> None:
     texts = [name for name in names if isinstance(name, str) and not name.startswith("Unnamed: ")]
     numbers = [name for name in texts if looks_like_number(name)]
     if numbers and len(numbers) == len(texts) and not {*numbers} <= {*map(str, range(len(names) + 1))}:
-        raise InputError(
-            "the column names look like data: they are numbers. Does the file lack a header line? Column names are public "
-            "and are shown with the model, so read such a file with header=None, or give the columns names."
-        )
+        raise InputError(wording("column names look like data"))
 
 
 def _refuse_unusable(X: Any) -> None:
@@ -309,10 +300,7 @@ def _refuse_unusable(X: Any) -> None:
             else "X must hold real numbers, but it is text, dates or rows of unequal length. For raw columns give a schema."
         )
     if array.ndim != 2:
-        raise InputError(
-            f"Expected 2D array, got {array.ndim}D array instead. Reshape your data: X must be (rows, features); use "
-            f"X.reshape(-1, 1) for a single feature or X.reshape(1, -1) for a single row."
-        )
+        raise InputError(wording("rows must be a table", ndim=array.ndim))
 
 
 # How much each row counts: its own weight, which is given with the rows, times the public weight of its class.
@@ -357,15 +345,9 @@ def row_weights_of(
         weights = weight_array(sample_weight)
         # The comparisons are written so that a NaN counts as out of range.
         if weights.shape != labels.shape or not ((weights >= 0.0) & (weights <= largest)).all() or not weights.any():
-            raise InputError(
-                "sample_weight must be one number for each row, from zero to max_sample_weight, and not all zero. Scale the "
-                "weights by a public rule, or declare a larger cap: noise grows with it."
-            )
+            raise InputError(wording("weights out of range"))
     elif largest < 1.0:
-        raise InputError(
-            "without sample_weight every row counts 1, but max_sample_weight is below 1. Give sample_weight, or raise "
-            "max_sample_weight to 1."
-        )
+        raise InputError(wording("cap of weights below 1"))
     if class_weight is None:
         return weights
     by_class = dict(class_weight)

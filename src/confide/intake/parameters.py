@@ -10,7 +10,7 @@ from typing import Any
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound, RowBound
-from confide.errors import ParameterError, SchemaError, as_float, checked_count, is_list, is_number, is_whole
+from confide.errors import ParameterError, SchemaError, as_float, checked_count, is_list, is_number, is_whole, wording
 from confide.features.cells import Exposure
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema, Target
@@ -80,72 +80,37 @@ def refuse_combinations(
     has_persons, has_share = schema is not None and schema.person is not None, given["inference_share"] != 0.0
     has_weights = schema is not None and schema.weight is not None
     l1, differences, interest = given["l1_ratio"] > 0.0, given["risk_differences"], bool(given["interest"])
-    without = "there are no intervals for interest with {}. Leave out one of both.".format
     has_several = given["max_rows_per_person"] > 1 or has_persons
+    weighs = given["max_sample_weight"] != 1.0 or has_weights or given["class_weight"] is not None
     refused = {
-        "row_norm=inf needs budget=inf: without a bound on rows there is no privacy.": budget.is_private
-        and not math.isfinite(row_bound.l2_norm),
-        "target_bound=inf needs budget=inf: without a bound on targets there is no privacy.": budget.is_private
-        and given["target_bound"] == math.inf,
-        _NO_INTERVALS_OF_FEATURES: has_share and has_features,
-        _ONE_KIND_OF_INTERVALS: interest and has_share,
-        without("a prior"): interest and has_prior,
-        without("a penalty of your own"): interest and has_penalty,
-        without("random features"): interest and has_features,
-        _ONE_ROW_PER_UNIT: given["population_size"] is not None and has_several,
-        _NO_INTERVALS_WITH_L1: l1 and (has_share or interest or given["intervals"] is True),
+        "rows without a bound": budget.is_private and not math.isfinite(row_bound.l2_norm),
+        "targets without a bound": budget.is_private and given["target_bound"] == math.inf,
+        "no intervals of random features": has_share and has_features,
+        "one kind of intervals": interest and has_share,
+        "interest with a prior": interest and has_prior,
+        "interest with a penalty": interest and has_penalty,
+        "interest with random features": interest and has_features,
+        "one row for each unit": given["population_size"] is not None and has_several,
+        "no intervals with l1_ratio": l1 and (has_share or interest or given["intervals"] is True),
         # Rows and weights are brought to the norm of the form, and the l1 penalty is on weights as they are.
-        "l1_ratio above 0 has the ridge |w|^2 beside it: leave out l1_ratio, or penalty.": l1 and has_penalty,
-        _NO_PRIOR_WITH_L1: l1 and has_prior,
-        "risk_differences are for columns that interest names: name some, or leave risk_differences out.": differences
-        and not interest,
-        "risk_differences are means over rows that all count alike: leave out weights of classes and rows.": differences
-        and (given["max_sample_weight"] != 1.0 or has_weights or given["class_weight"] is not None),
-        "risk_differences compare levels within the schema's own bound on rows: leave row_norm out.": differences
-        and encoder is not None
-        and row_bound is not encoder.row_bound,
+        "no penalty with l1_ratio": l1 and has_penalty,
+        "no prior with l1_ratio": l1 and has_prior,
+        "risks of no interest": differences and not interest,
+        "risks of rows with weights": differences and weighs,
+        "risks with a bound of one's own": differences and encoder is not None and row_bound is not encoder.row_bound,
         # The sums are of the rows that are left, and under replace-one their number is neither public nor released.
-        _RISKS_OF_COUNTED_ROWS: differences and has_persons and drops_rows,
-        REPLACED_IN_COHORTS: schema is not None and schema.cohort is not None and drops_rows,
+        "risks of counted rows": differences and has_persons and drops_rows,
+        "replaced in cohorts": schema is not None and schema.cohort is not None and drops_rows,
     }
-    for message, is_wrong in refused.items():
+    for about, is_wrong in refused.items():
         if is_wrong:
-            raise ParameterError(message)
-
-
-_NO_INTERVALS_OF_FEATURES = (
-    "there are no intervals with random features of all columns. Leave inference_share at 0; or leave out "
-    'random_features in the schema and interactions="all".'
-)
-_ONE_KIND_OF_INTERVALS = (
-    "give interest or inference_share, not both: interest has intervals for the columns that it names, and inference_share "
-    "for all coefficients."
-)
-_ONE_ROW_PER_UNIT = (
-    "population_size is for samples in which each unit of the population has one row, and here one person may have several. "
-    "Leave it out: intervals are then too wide rather than too short."
-)
-_NO_INTERVALS_WITH_L1 = (
-    "there are no intervals with l1_ratio above 0: weights that are 0 have no law that intervals could be made from. Leave "
-    "out l1_ratio, or ask for no intervals."
-)
-_NO_PRIOR_WITH_L1 = "l1_ratio above 0 pulls weights towards 0, and a prior pulls them towards others. Leave out one."
-REPLACED_IN_COHORTS = "the schema's cohort needs neighbours='add-or-remove-one': the number of its rows is private."
-_RISKS_OF_COUNTED_ROWS = (
-    "risk_differences are means over the rows that count, and with a column of persons only some of the rows count: use "
-    "neighbours='add-or-remove-one', under which the number of these rows is released with noise."
-)
+            raise ParameterError(wording(about))
 
 
 def checked_target_bound(target_bound: Any) -> float:
     """Targets are clipped to [-target_bound, target_bound]."""
     if target_bound is None:
-        raise ParameterError(
-            "give target_bound, the largest size that a target can have, in its own units. Every target is clipped to it, "
-            "and the noise grows with it. Choose it by public knowledge and never from the rows: for example the end of a "
-            "scale, or what a law or a published table says. If targets are far from 0, give target_low and target_high in "
-            "its place. A schema may say it: target = { column = ..., low = ..., high = ... }."
-        )
+        raise ParameterError(wording("target_bound is needed"))
     return float(checked("target_bound", target_bound))
 
 
@@ -157,10 +122,7 @@ def checked_exposure(exposure_range: Any, target: Target | None, *, counts: bool
     with suppress(SchemaError, TypeError):
         if counts and (declared is None or exposure_range is None):
             return declared or Exposure("", *exposure_range)
-    raise ParameterError(
-        "an exposure is for a model of counts, such as PoissonRegressor or loss='poisson', and declared once: by the "
-        "target of the schema, or by exposure_range=(low, high), two public numbers with 1e-9 <= low < high <= 1e9."
-    )
+    raise ParameterError(wording("exposure declared"))
 
 
 def checked_target_range(
@@ -180,10 +142,7 @@ def checked_target_range(
     if any(end is not None for end in ends):
         first, last = map(as_float, ends)
         if not -LARGEST_BOUND <= first < last <= LARGEST_BOUND:
-            raise ParameterError(
-                "target_low and target_high must both be given, as finite numbers, target_low below target_high. Targets "
-                "outside are clipped. Choose them by public knowledge and never from the rows."
-            )
+            raise ParameterError(wording("range of targets"))
         if declared is not None or target_bound is not None:
             other = "the schema has the bounds of its target" if declared is not None else "target_bound is given too"
             raise ParameterError(f"target_low and target_high are not needed: {other}. Leave one of the two out.")
@@ -199,10 +158,7 @@ def checked_target_range(
     if bound < largest:
         low, high = max(low, -bound), min(high, bound)
         if not low < high:
-            raise ParameterError(
-                "no number of the schema's target lies within target_bound. Leave target_bound out: the schema has the "
-                "bounds of its target."
-            )
+            raise ParameterError(wording("target_bound beside the schema"))
     return Numbers.within(low, high, is_declared=True, may_shift=may_shift, are_counts=counts)
 
 
@@ -210,10 +166,7 @@ def checked_bounds(n_rows_bounds: Any, neighbours: Neighbours) -> tuple[int, int
     """Public bounds on the number of rows: required if that number is private, and refused otherwise."""
     if neighbours is Neighbours.REPLACE_ONE:
         if n_rows_bounds is not None:
-            raise ParameterError(
-                "n_rows_bounds is only for neighbours='add-or-remove-one'. With 'replace-one' the number of rows is public: "
-                "leave n_rows_bounds out."
-            )
+            raise ParameterError(wording("bounds on a public number of rows"))
         return None
     message = "add-or-remove-one needs public n_rows_bounds=(low, high), two whole numbers, 1 <= low <= high <= 10^15."
     ends = tuple(n_rows_bounds) if is_list(n_rows_bounds) else ()
@@ -235,15 +188,9 @@ def declared_weights(
     if weight is None:
         return largest, mean
     if not takes:
-        raise ParameterError(
-            f'the schema names the column "{weight.column}" as the weight of rows, and least squares takes no weights of '
-            f"rows. Use HuberRegressor, or loss='huber', or take the weight out of the schema."
-        )
+        raise ParameterError(wording("least squares takes no weights", column=weight.column))
     if largest not in (1.0, weight.high) or mean not in (None, weight.mean):
-        raise ParameterError(
-            "the schema states the cap and the mean of the weights, as high and mean; leave max_sample_weight and "
-            "mean_sample_weight out."
-        )
+        raise ParameterError(wording("cap of weights beside the schema"))
     return weight.high, weight.mean
 
 
@@ -253,19 +200,13 @@ def refuse_uncounted_rows(encoder: Encoder | None) -> None:
     Under replace-one the number of rows is public, but not the number of those that a cap on the rows of a person leaves.
     """
     if encoder is not None and encoder.schema.person is not None:
-        raise ParameterError(
-            "intervals need the number of rows that count, and with a column of persons only some of the rows count: use "
-            "neighbours='add-or-remove-one', under which this number is released with noise."
-        )
+        raise ParameterError(wording("intervals need counted rows"))
 
 
 def checked_class_weight(class_weight: Any, classes: tuple[Any, ...] | None = None) -> tuple[tuple[Any, float], ...]:
     """Pairs of label and weight. `classes` are those that are declared, or None if none are."""
     if isinstance(class_weight, str) and class_weight == "balanced":
-        raise ParameterError(
-            "class_weight='balanced' would learn the weights from the frequencies of the labels, so one row would change "
-            "how much all others count. Give public weights, for example class_weight={0: 1.0, 1: 5.0}."
-        )
+        raise ParameterError(wording("class weights must be public"))
     message = "class_weight must be a dict of public weights, label: number from 1e-9 to 1e9, one for each class, or None."
     least, most = 1.0 / _LARGEST_SAMPLE_WEIGHT, _LARGEST_SAMPLE_WEIGHT
     weights = list(class_weight.values()) if isinstance(class_weight, Mapping) else []

@@ -17,7 +17,7 @@ import numpy as np
 
 from confide.array_types import Array, as_array
 from confide.erm.penalties import StronglyConvex
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 from confide.features.codes import ColumnEncoding
 from confide.features.encoder import Encoder
 from confide.features.forms import QuadraticForm, Smooth, checked_strength, smoothing_form
@@ -208,10 +208,7 @@ def checked_penalty(penalty: Any) -> Penalty | None:
         return GivenForm(by_column=tuple((name, _of_column(name, value)) for name, value in penalty.items()))
     if isinstance(penalty, np.ndarray | list | tuple):
         return GivenForm(entries=_entries(penalty))
-    raise ParameterError(
-        "penalty must be a name, strengths by the names of columns, an array of strengths, a symmetric matrix, or a "
-        "StronglyConvex. Leave it out to penalise all weights alike."
-    )
+    raise ParameterError(wording("kinds of penalty"))
 
 
 def _of_column(name: Any, value: Any) -> float | Smooth:
@@ -243,10 +240,7 @@ def _entries(given: Any) -> Array:
     entries: Array = np.array([] if is_other else as_array(given, np.float64))
     is_matrix = entries.ndim == 2 and entries.shape[0] == entries.shape[1] <= _MOST_COLUMNS
     if not entries.size or not (entries.ndim == 1 or is_matrix) or not np.isfinite(entries).all():
-        raise ParameterError(
-            f"an array as penalty must hold a strength for each column as it enters the fit, or be a symmetric matrix of at "
-            f"most {_MOST_COLUMNS:,} such columns; all numbers finite."
-        )
+        raise ParameterError(wording("array as penalty", most_columns=_MOST_COLUMNS))
     if is_matrix and not np.allclose(entries, entries.T, rtol=1e-9, atol=0.0):
         raise ParameterError("a matrix as penalty must be symmetric.")
     for value in np.diag(entries) if is_matrix else entries:
@@ -287,10 +281,7 @@ def form_of(given: GivenForm, encoder: Encoder | None, names: Callable[[], Seque
     """
     if given.entries is not None:
         if encoder is not None and len(given.entries) != encoder.n_features:
-            raise ParameterError(
-                f"the penalty is one of {len(given.entries)} columns, and the schema has {encoder.n_features} as they enter "
-                f"the fit. Give strengths by the names of columns instead."
-            )
+            raise ParameterError(wording("penalty of other columns", given=len(given.entries), columns=encoder.n_features))
         is_matrix = given.entries.ndim == 2
         strengths = np.ones(len(given.entries)) if is_matrix else given.entries
         return QuadraticForm.of(strengths, [(0, given.entries)] if is_matrix else [])
@@ -339,10 +330,7 @@ def _smoothed(group: Group, factors: Sequence[ColumnEncoding], smooth: Smooth) -
         levels = len(encoding.column.categories)
         if levels > order:
             return smoothing_form(np.arange(float(levels)), smooth, order)
-    raise ParameterError(
-        f'the penalty of "{group.column}" smooths, and there is too little to smooth: it needs a number with knots or a '
-        f"category, with more than {order} neighbouring weights. Give it knots, or a strength as a number."
-    )
+    raise ParameterError(wording("nothing to smooth", column=group.column, order=order))
 
 
 def _refuse_unknown(by_column: Mapping[str, Any], known: Sequence[str]) -> None:

@@ -26,7 +26,7 @@ from confide.data.partitions import NO_MOMENTS, NumericReading, OpenedRows
 from confide.data.sources import files_of, kinds_read
 from confide.data.spooled import as_frame, is_dask_frame, pieces_of
 from confide.data.streams import Reading
-from confide.errors import AccuracyWarning, FileError, InputError, InputTypeError, ParameterError
+from confide.errors import AccuracyWarning, FileError, InputError, InputTypeError, ParameterError, wording
 from confide.features.cells import DIFFERENT_NUMBERS_OF_ROWS, Exposure, targets_at
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
@@ -37,12 +37,6 @@ from confide.intake.parameters import schema_at
 from confide.intake.specification import CheckedRows, Columns, RowSpecification
 from confide.intake.targets import NEEDS_EXPOSURE, ReadTargets, number_column
 from confide.threads import Progress, Told, begun
-
-_ANOTHER_INDEX = (
-    "has another index than X, and rows are matched by their position: if one of the two was sorted or filtered by itself, "
-    "what belongs to one row is taken for another. Give it in the order of X, as with .loc[X.index]; or without its index, "
-    ".to_numpy(), if the order is right."
-)
 
 
 def exposure_of(X: Any, declared: Exposure | None, exposure: Any) -> Any:
@@ -81,10 +75,7 @@ def checked_input(X: Any, y: Any, sample_weight: Any = None, estimator: Any = No
     if isinstance(X, ArrayRows):
         return _RowsInMemory(X.rows, X.labels, sample_weight, X.stamps, exposure)
     if sample_weight is not None or exposure is not None:
-        raise InputError(
-            "sample_weight is for rows in memory, as exposure is, and these rows come from open_rows. Leave it out, and "
-            "name the column in the schema: weight = { column = ..., high = ... }, and the exposure of the target."
-        )
+        raise InputError(wording("weights of opened rows"))
     return _RowsElsewhere(X)
 
 
@@ -175,7 +166,7 @@ class _RowsInMemory:
             own: Any = getattr(given, "index", None)
             # Only pandas has an index that can be compared. Others have a method of this name, or none.
             if hasattr(index, "equals") and hasattr(own, "equals") and len(own) == len(index) and not index.equals(own):
-                warn((f"{name} {_ANOTHER_INDEX}",), AccuracyWarning)
+                warn((f"{name} {wording('another index')}",), AccuracyWarning)
         # Fits that encode rows alike share one table.
         tables: dict[Encoder | None, MemoryTable] = {}
         # Reading text gives no warning, so another thread may do it beside the columns.
@@ -199,10 +190,7 @@ class _RowsInMemory:
         weight, own_weights = first.weight, None if self.sample_weight is None else weight_array(self.sample_weight)
         if weight is not None:
             if own_weights is not None:
-                raise ParameterError(
-                    f'the schema names the column "{weight.column}" as the weight of rows, and sample_weight was given too; '
-                    f"leave sample_weight out."
-                )
+                raise ParameterError(wording("weights given twice", column=weight.column))
             own_weights = weight.read(*columns_named(self.X, weight.column), refuse=True)
             kept = tables[first.encoder].kept
             if not (own_weights if kept is None else own_weights[kept]).any():
@@ -246,10 +234,7 @@ class _RowsElsewhere:
 
     def schema_for(self, schema: Schema | None) -> Schema | None:
         if schema is not None and schema != self.rows.schema:
-            raise ParameterError(
-                "the rows were opened with another schema than the estimator's, or with none. Give the schema to open_rows "
-                "only, or give the same schema to both."
-            )
+            raise ParameterError(wording("rows of another schema"))
         return self.rows.schema
 
     def is_described_by(self, schema: Schema | None) -> bool:
@@ -397,10 +382,7 @@ def open_rows(
     is_collection = library in ("dask", "pyspark")
     has_client = client is not None and library != "dask"
     if (is_collection or is_array_file) and (cache is not False or progress is not None or has_client):
-        raise ParameterError(
-            "cache and progress are for files with a table (Parquet, Arrow, Feather, CSV), and client is for these files "
-            "and for Dask. Leave them out."
-        )
+        raise ParameterError(wording("options of files"))
     dask: Any = importlib.import_module("confide.data.dask") if library == "dask" else None  # optional, imported on use
     if is_array_file or (library == "dask" and schema is None):
         if schema is not None or labels is None or target is not None:
@@ -427,15 +409,9 @@ def _schema_with_target(schema: Schema | None, labels: object, target: object) -
         raise ParameterError("`labels` is only for arrays. For these rows, the labels are in the schema's target column.")
     numbers = number_column(schema)
     if target is not None and numbers not in (None, target):
-        raise ParameterError(
-            f'the schema\'s target is the column of numbers "{numbers}", so leave `target` out; or take the target out of '
-            f"the schema."
-        )
+        raise ParameterError(wording("target given twice", numbers=numbers))
     if schema is None or (schema.target is None and target is None):
-        raise ParameterError(
-            "open_rows needs a schema with a target, which says what columns and labels mean. For a regressor, the schema's "
-            "target has bounds, low and high, or the column of its numbers is given as `target` instead."
-        )
+        raise ParameterError(wording("opened rows need a target"))
     weight = None if schema.weight is None else schema.weight.column
     if target is not None and (
         not isinstance(target, str) or target in (*schema.column_names, *schema.raw_names, schema.choosing, weight)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import column_or_1d
 from confide.array_types import Array, Targets, as_array
 from confide.budget_warnings import UNDECLARED_LABELS, warn
 from confide.data.partitions import OpenedRows
-from confide.errors import InputError, InputTypeError, ParameterError, is_list
+from confide.errors import InputError, InputTypeError, ParameterError, is_list, wording
 from confide.features.canonical_labels import Label
 from confide.features.cells import (
     DIFFERENT_NUMBERS_OF_ROWS,
@@ -35,14 +35,7 @@ _FAR_FROM_ZERO = 1.5
 """The middle of a range of targets is subtracted from them if it is at least this many half-widths of the range away from 0.
 
 Chosen on prices of diamonds, which crowd near the low end of their range, and confirmed by benchmarks/far_targets.py."""
-NEEDS_EXPOSURE = (
-    "the exposure of each row is needed where a model of counts declares its bounds, by exposure_range=(low, high) or in "
-    "the target of the schema, exposure = { column = ..., low = ..., high = ... }; elsewhere leave it out."
-)
-_COHORT_WITHOUT_CLASSES = (
-    "labels that are not declared would be taken from rows of other cohorts too, which are not charged. Declare them, as "
-    "classes or as the target of the schema."
-)
+NEEDS_EXPOSURE = wording("exposure is needed")
 _LABELS_AT_ONCE = 2**20
 """Labels are sorted in pieces of this many, because sorting copies a piece and memory is limited."""
 
@@ -98,7 +91,7 @@ class Classes:
         """The classes of the parameter `classes`, or of a schema's target."""
         domain = declared_domain(classes, schema)
         if domain is None and schema is not None and schema.cohort is not None:
-            raise ParameterError(_COHORT_WITHOUT_CLASSES)
+            raise ParameterError(wording("classes of cohorts"))
         return cls(domain, schema is not None and schema.target is not None)
 
     def read(self, y: Any, n_rows: int | None) -> ReadTargets:
@@ -133,10 +126,7 @@ class Classes:
     def of_opened(self, rows: OpenedRows) -> OpenedTarget:
         """How the targets of opened rows, which bring their own, are to be read."""
         if rows.target is not None:
-            raise ParameterError(
-                "the rows were opened with a column of numbers as their target, which is for a regressor. A classifier "
-                "predicts the labels of the schema's target: open the rows without `target`."
-            )
+            raise ParameterError(wording("numbers for a classifier"))
         if self.domain is not None:
             return OpenedTarget(self.domain, None, domain_sentence(self.domain, declared=True))
         target = self.read(rows.labels_present(), None)
@@ -227,10 +217,7 @@ class Numbers:
     def of_opened(self, rows: OpenedRows) -> OpenedTarget:
         column = rows.target or number_column(rows.schema)
         if rows.schema is not None and column is None:
-            raise ParameterError(
-                "a regressor needs the column of the numbers to be predicted. Give the schema a target with bounds, "
-                "target = { column = ..., low = ..., high = ... }; or open the rows with open_rows(..., target=column)."
-            )
+            raise ParameterError(wording("regressor needs a target"))
         if self.exposure is not None and not self.exposure.column:
             raise InputError(NEEDS_EXPOSURE)
         bounds = self.low, self.high, self.shift, self.exposure, self.unit
@@ -251,10 +238,7 @@ def declared_domain(classes: Any, schema: Schema | None) -> tuple[Label, ...] | 
     """The declared label domain in sorted order, or None."""
     target = None if schema is None else schema.target
     if target is not None and target.bounds is not None:
-        raise ParameterError(
-            f'the schema\'s target, "{target.column}", is a column of numbers, and a classifier predicts labels. Take a '
-            f"regressor, or give the target its labels: negative and positive, or classes."
-        )
+        raise ParameterError(wording("target of numbers for a classifier", column=target.column))
     if classes is None:
         if target is None:
             return None

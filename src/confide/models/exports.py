@@ -17,7 +17,7 @@ from confide._version import __version__
 from confide.array_types import Array
 from confide.erm.group_bounds import groups_of
 from confide.erm.row_bounds import BallBound, RowBound
-from confide.errors import ParameterError, imported, is_text
+from confide.errors import ParameterError, imported, is_text, wording
 from confide.features.canonical_labels import MISSING_WORDS, canonical_label
 from confide.features.codes import HAT_HEIGHT, CategoryEncoding, ColumnEncoding, NumberEncoding
 from confide.features.columns import Column, NumberColumn
@@ -149,10 +149,7 @@ def clipped_rows(graph: OnnxGraph, rows: str, bound: RowBound) -> str:
     if set(sizes) == {1} and not any(linked):
         limits = np.array(scales)
         return graph.node("Max", graph.node("Min", rows, limits), -limits)
-    raise ParameterError(
-        "an ONNX graph can clip rows to a ball or a box, and the row_norm of this model is a bound with groups of columns. "
-        "In Python, to_sklearn can export it."
-    )
+    raise ParameterError(wording("bound in an ONNX graph"))
 
 
 def mapped_rows(graph: OnnxGraph, rows: str, public_map: PublicMap) -> str:
@@ -175,10 +172,7 @@ def _inputs(graph: OnnxGraph, encoder: Encoder) -> dict[str, str]:
     """The raw columns (n, 1) by their names."""
     columns, names = encoder.schema.columns, encoder.schema.column_names
     if others := [one.name for one in columns if one.column or (not one.holds_numbers if one.is_number else one.prefix)]:
-        raise ParameterError(
-            f"an ONNX graph knows numbers and levels as the table holds them, and these columns are dates, ordered "
-            f"categories, or parts of another column: {listed(others)}. Use save, or leave them out of the schema."
-        )
+        raise ParameterError(wording("columns in an ONNX graph", columns=listed(others)))
     if names == names_by_position(len(names)) and all(column.is_number for column in columns):
         rows = graph.input("X", "double", len(names))
         return {name: graph.node("Gather", rows, np.array([place]), axis=1) for place, name in enumerate(names)}

@@ -18,7 +18,7 @@ from confide._version import __version__
 from confide.array_types import Array
 from confide.erm.group_bounds import GroupBound
 from confide.erm.row_bounds import BallBound, RowBound
-from confide.errors import ConfideError, FileError
+from confide.errors import ConfideError, FileError, wording
 from confide.features.encoder import Encoder
 from confide.features.forms import QuadraticForm, ShortenedInNorm, map_from_dict
 from confide.features.schema import Schema, n_products
@@ -264,15 +264,9 @@ def check_keys(value: dict[str, Any], known: set[str], optional: Collection[str]
     """Refuse parts that are unknown or missing. Names of unknown parts are not shown: they are not confide's own text."""
     missing = known - set(optional) - set(value)
     if missing:
-        raise FileError(
-            f"the file lacks parts of a model: {', '.join(sorted(missing))}. Use a file that was written by save and not "
-            f"edited."
-        )
+        raise FileError(wording("model file lacks parts", parts=", ".join(sorted(missing))))
     if set(value) - known:
-        raise FileError(
-            "the file holds parts that this version of confide does not understand. Without them the model could be another "
-            "one. Use the version that wrote the file, or a newer one."
-        )
+        raise FileError(wording("model file holds unknown parts"))
 
 
 def row_bound_from_dict(value: dict[str, Any], width: int | None = None) -> RowBound:
@@ -290,10 +284,7 @@ def row_bound_from_dict(value: dict[str, Any], width: int | None = None) -> RowB
         if width is not None and sum(size for size in value["sizes"] if isinstance(size, int)) > width:
             raise FileError(DO_NOT_FIT)
         return GroupBound(tuple(value["sizes"]), tuple(value["scales"]), tuple(value.get("linked", ())))
-    raise FileError(
-        "the file holds a bound on rows that this version of confide does not understand. Use the version that wrote the "
-        "file, or a newer one."
-    )
+    raise FileError(wording("unknown bound on rows"))
 
 
 def _finite(values: Any) -> Any:

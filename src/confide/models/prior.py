@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from confide.array_types import as_array
-from confide.errors import ParameterError, is_number, is_text
+from confide.errors import ParameterError, is_number, is_text, wording
 from confide.features.canonical_labels import Label
 from confide.features.checks import which_attempt
 from confide.features.columns import Column
@@ -29,10 +29,6 @@ DECLARED = "declared"
 SOURCES = ("coefficients", "release", "public", DECLARED)
 """Where a prior can come from: numbers that were given, a private release, a model that was declared public, or signs and
 sizes of effects that were declared."""
-_OTHER_COLUMNS = (
-    "the prior was fitted to columns that are encoded in another way, so its weights mean something else here. {} Or give "
-    "the prior as (coef, intercept), if you know that its weights fit."
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,10 +73,7 @@ class Prior:
     @classmethod
     def of_numbers(cls, coef: Any, intercept: Any) -> Prior:
         """Given coefficients, (d,) or (k, d), and the intercept of each of the k scores."""
-        message = (
-            "a prior of coefficients is a pair (coef, intercept): one number for each column as it enters the fit, or a row "
-            "of them for each of several classes, and one intercept for each row; all finite."
-        )
+        message = wording("shape of a prior")
         weights, constants = np.atleast_2d(as_array(coef, np.float64)), np.atleast_1d(as_array(intercept, np.float64))
         is_finite = bool(np.isfinite(weights).all() and np.isfinite(constants).all())
         if weights.ndim != 2 or constants.shape != weights.shape[:1] or not weights.size or not is_finite:
@@ -121,11 +114,8 @@ class Prior:
         # Random features are appended to the columns, and nothing is declared of them.
         coef = tuple((*own, *(0.0,) * (n_features - len(own))) for own in self.coef) if self.declared else self.coef
         if len(coef) != n_scores or len(coef[0]) != n_features:
-            raise ParameterError(
-                f"the prior has weights for {len(self.coef)} score{'s'[: len(self.coef) != 1]} of {len(self.coef[0])} "
-                f"columns, and this fit has {n_scores} of {n_features}, counted as columns enter the fit. Give a prior "
-                f"with so many weights."
-            )
+            own = f"{len(self.coef)} score{'s'[: len(self.coef) != 1]} of {len(self.coef[0])}"
+            raise ParameterError(wording("prior of another shape", own=own, n_scores=n_scores, n_features=n_features))
         if not intercept and any(self.intercept):
             raise ParameterError("the prior has an intercept, and this model has none: set fit_intercept to True.")
         constants = [(constant / intercept,) if intercept else () for constant in self.intercept]
@@ -142,29 +132,24 @@ class Prior:
         if own is None or its is None:
             if own is not its:
                 fitted = "without" if its is None else "with"
-                raise ParameterError(_OTHER_COLUMNS.format(f"It was fitted {fitted} a schema: do the same here."))
+                raise ParameterError(
+                    wording("prior of other columns", advice=f"It was fitted {fitted} a schema: do the same here.")
+                )
             return
         if (own.columns, own.interact, own.random_features) != (its.columns, its.interact, its.random_features):
             advice = "Give the schema of the prior's model, in which its knots and interactions are written out (schema_)."
-            raise ParameterError(_OTHER_COLUMNS.format(advice))
+            raise ParameterError(wording("prior of other columns", advice=advice))
         here, there = (None if of_schema.target is None else of_schema.target.bounds for of_schema in (own, its))
         if here and there and max(here[0], there[0]) >= min(here[1], there[1]):
-            raise ParameterError(
-                f"the prior is a model of numbers between {there[0]:g} and {there[1]:g}, and here they lie between "
-                f"{here[0]:g} and {here[1]:g}: it is a model of something else, or in another unit. Give both the same unit "
-                f"and origin."
-            )
+            raise ParameterError(wording("prior of other numbers", here=here, there=there))
 
     def refuse_map(self, fourier: Any) -> None:
         """Refuse random features of rows that are not those of the model of the prior."""
         if self.declared and isinstance(fourier, FourierMap):
-            raise ParameterError(
-                "a prior of signs is for models of columns, and this one has random features alone; leave out prior, or "
-                "feature_norm."
-            )
+            raise ParameterError(wording("prior of signs for features"))
         if self.fitted_to is not None and self.fitted_to.fourier != fourier:
             advice = "Give this model the same kernel, length scale, number of random features and seed."
-            raise ParameterError(_OTHER_COLUMNS.format(advice))
+            raise ParameterError(wording("prior of other columns", advice=advice))
 
     def refuse_rows(self, rows: CheckedRows) -> None:
         """Refuse rows whose classes or columns are not those of the model of the prior. Public facts decide."""
@@ -172,30 +157,23 @@ class Prior:
         if self.fitted_to is None:
             return
         if self.fitted_to.domain != rows.domain:
-            raise ParameterError(
-                "the prior is the model of other classes than these, or one predicts classes and the other numbers. Give "
-                "classes, the classes of the prior's model, and rows with labels among them."
-            )
+            raise ParameterError(wording("prior of other classes"))
         names, theirs = rows.columns.feature_names_in, self.fitted_to.columns.feature_names_in
         if rows.encoder is None and names is not None and theirs is not None and list(names) != list(theirs):
-            raise ParameterError(_OTHER_COLUMNS.format("Give columns with the names that its rows had, in their order."))
+            raise ParameterError(
+                wording("prior of other columns", advice="Give columns with the names that its rows had, in their order.")
+            )
 
     def sentence(self, ledger: str | None) -> str:
         """What a statement says of the prior, for a fit that is charged to the ledger with this identity."""
         start = "The ridge pulls the weights towards a public prior"
         if self.source == "public":
-            return (
-                f"{start}: a model that was declared public. It was made from rows that need no protection, and from none "
-                f"of these."
-            )
+            return wording("public prior", start=start)
         if self.declared:
             effects = ", ".join(f'"{name}" {effect if is_text(effect) else f"{effect:g}"}' for name, effect in self.declared)
             return f"{start}: effects that were declared, without looking at the rows: {effects}."
         if self.guarantee is None:
-            return (
-                f"{start}: coefficients that were given. They were not made from these rows, unless by a release whose "
-                f"cost is counted as well."
-            )
+            return wording("given prior", start=start)
         if self.guarantee.void is not None:
             return f"{start}: a model without a guarantee."
         facts = self.guarantee.circumstances
@@ -204,10 +182,7 @@ class Prior:
         released = f"{start}: a model that confide released under {under}"
         if ledger is not None and self.ledger == ledger:
             return f"{released} That release was charged to the same ledger."
-        return (
-            f"{released} That release is not covered here: where it was made from some of these rows, its cost adds to "
-            f"that of this one. In no other way was the prior made from these rows."
-        )
+        return wording("released prior", released=released)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
@@ -274,10 +249,7 @@ def declared_prior(
         If a name or a word is unknown, or an effect cannot be used.
     """
     if encoder is None or not effects or not math.isfinite(usual):
-        raise ParameterError(
-            'a prior of signs names columns of a schema, or of an array with bounds, as in {"age": "up", "dose": 0.5}; a '
-            "target of numbers needs bounds."
-        )
+        raise ParameterError(wording("prior of signs needs columns"))
     places: dict[Any, tuple[Column, slice, int | None]] = {}
     for column, group in zip(encoder.schema.columns, encoder.groups, strict=False):
         levels = () if column.is_number else column.levels

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from confide.budget_warnings import of_many_classes
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 from confide.expected_noise import noise_in_rows, wasted
 from confide.features.schema import Schema
 from confide.inference.sampling_design import SamplingDesign
@@ -35,10 +35,6 @@ if TYPE_CHECKING:
 # What stands beside a plan in `confide plan`: a bound on the cost of its noise, and other mechanisms.
 
 _HOW_TO_COMPARE = "Compare plans by their noise in rows, as a share of all rows: the smaller the better."
-_NO_BOUND = (
-    "No bound on what the noise can cost is proven for noisy gradients or for centred rows. A forecast needs a guess of the "
-    "error without privacy."
-)
 
 _DELTA = 1e-6
 _LEAST_GAIN, _LEAST_PART = 0.04, 0.25
@@ -96,7 +92,7 @@ class Alternatives:
 
     def sentences(self) -> list[str]:
         """For people, each a paragraph or an item of a list."""
-        said = [_HOW_TO_COMPARE, _NO_BOUND if self.bound is None else str(self.bound)]
+        said = [_HOW_TO_COMPARE, wording("no bound on noise") if self.bound is None else str(self.bound)]
         if self.errors:
             said.append("Forecast accuracy of other mechanisms, each at the alpha that it would choose:")
             said += [f"- {name} {1.0 - error:.4f}" for name, error in self.errors.items()]
@@ -232,10 +228,8 @@ def verdict_of(
         better = None if alone else with_delta(estimator, forecast, simulated)
         if better is not None:
             name, range_, _ = in_words(better)
-            delta = (
-                f"With a delta of {better.plan.event.budget.to_dict()['delta']:g} beside this epsilon noise is much "
-                f"smaller. {name}: {range_}. The guarantee may then fail with that probability, and a ledger takes such a "
-                f"charge if its limit has a delta."
+            delta = wording(
+                "better with a delta", delta=better.plan.event.budget.to_dict()["delta"], name=name, range=range_
             )
     return Verdict(said, columns, rows, level, rare, forecast, weights, delta, classes)
 
@@ -300,10 +294,7 @@ def constant_answer(forecast: Forecast, *, is_given: bool) -> str:
         return "A model that always answers the mean has 0."
     if is_given or forecast.constant_error != 0.5:
         return f"A model that always answers the same errs by {100.0 * forecast.constant_error:.3g}%."
-    return (
-        "This takes both classes to be equally frequent. If they are not, a model that always answers the same errs by less "
-        "than 50%: --positive-rate takes the share of one class."
-    )
+    return wording("equally frequent classes")
 
 
 def _enough_rows(plan: Any, design: SamplingDesign, forecast: Forecast | None) -> tuple[str, str]:

@@ -25,7 +25,7 @@ import numpy as np
 from scipy import optimize, special, stats
 
 from confide.array_types import Array
-from confide.errors import InsufficientRegularisation, ParameterError
+from confide.errors import InsufficientRegularisation, ParameterError, wording
 from confide.planning.made_up_fits import estimator_with, estimator_without_shares, parameters_of
 from confide.planning.simulation import check_arguments
 from confide.privacy.budgets import Neighbours
@@ -646,12 +646,7 @@ def _check_plan(plan: Any, *, independent_rows: bool = False) -> LatticeNoise:
     if not isinstance(plan, Plan) or plan.lattice is None:
         raise ParameterError("bounds are for plans of private models with a loss of the score, such as classifiers.")
     if not has_utility_bound(plan):
-        raise ParameterError(
-            "no bound is proven for noisy gradients, because a fixed number of steps need not come near a minimiser, nor "
-            "for rows that are centred, counts whose mean is matched, an l1 penalty or a penalty of your own. Plan with "
-            "mechanism='objective', centre=False and the ridge, and for counts with match_mean=False, or forecast the error "
-            "with simulate."
-        )
+        raise ParameterError(wording("no bound is proven"))
     if independent_rows and plan.problem.rows_per_person > 1:
         raise ParameterError("the bound needs independent rows, so max_rows_per_person must be 1.")
     return plan.lattice

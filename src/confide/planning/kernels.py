@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 from confide.planning.simulation import check_arguments
 
 _LEAST_LOG = -300.0
@@ -118,10 +118,7 @@ def pairs_by_lemma_18(
     """
     check_arguments(failure=failure, error=error, diameter=diameter)
     if math.isinf(second_moment(kernel, n_inputs, length_scale)):
-        raise ParameterError(
-            "lemma 18 says nothing of the kernel 'laplacian', because the second moment of its frequencies is infinite: use "
-            "pairs_for_kernel_error."
-        )
+        raise ParameterError(wording("no lemma for laplacian"))
     return _n_pairs(n_inputs, math.log(error), failure, kernel, length_scale, diameter, by_moments=False)
 
 

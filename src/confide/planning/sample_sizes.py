@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from confide.errors import InsufficientRegularisation, ParameterError, checked_flag
+from confide.errors import InsufficientRegularisation, ParameterError, checked_flag, wording
 from confide.parameters import checked_choice
 from confide.planning.bounds import (
     ExcessRiskBound,
@@ -88,10 +88,7 @@ def sample_size(
     checked_flag("population", population)
     checked_choice("by", by, BOUNDS)
     if parameters_of(estimator).get("neighbours") == Neighbours.ADD_OR_REMOVE_ONE:
-        raise ParameterError(
-            "sample_size needs neighbours='replace-one': the noise of add-or-remove-one depends on the declared "
-            "n_rows_bounds, not on the number of rows. Use utility_bound on plans with the bounds that you consider."
-        )
+        raise ParameterError(wording("sample size under replace-one"))
     # The best alpha balances shrinkage and noise: shrinkage is half of their sum, two thirds for noise on the weights.
     is_risk = by == "excess_risk_bound"
     alphas, bound_of = (_EXCESS_ALPHAS, excess_risk_bound) if is_risk else ((1.0, 4.0 / 3.0), utility_bound)

@@ -34,7 +34,7 @@ from confide.erm.losses import Loss
 from confide.erm.objective import Objective, Objectives
 from confide.erm.penalties import RIDGE, Penalty
 from confide.erm.row_bounds import RowBound, norm_with_intercept
-from confide.errors import ParameterError, as_float, checked_count, is_whole
+from confide.errors import ParameterError, as_float, checked_count, is_whole, wording
 from confide.features.encoder import Encoder
 from confide.features.fourier import KERNELS
 from confide.inference.sampling_design import SamplingDesign
@@ -236,11 +236,7 @@ def _by_fits(
     usual = {"numbers": 0.5, "counts": 0.8}.get(outcome.kind, 0.3 * outcome.constant_error)
     guess = usual if error is None else error
     if not 0.0 < as_float(guess) < outcome.constant_error:
-        raise ParameterError(
-            f"error must lie between 0 and {outcome.constant_error:g}, the error of a model that always answers the same. "
-            f"For numbers it is 1 - R^2, and for counts what is left of the deviance. Give the error that you expect "
-            f"without privacy."
-        )
+        raise ParameterError(wording("error of numbers", most=outcome.constant_error))
     check_arguments({"n_designs": n_designs})
     forecast = guess + float(np.mean(errors_of_fits(chosen, plan, outcome, guess, seed, n_designs)))
     low, high = _range(forecast, guess, outcome.constant_error)
@@ -253,10 +249,7 @@ def _checked_constant_error(error: float, positive_rate: float) -> float:
         raise ParameterError("positive_rate must lie strictly between 0 and 1.")
     constant = min(positive_rate, 1.0 - positive_rate)
     if not 0.0 < as_float(error) < constant:
-        raise ParameterError(
-            f"error must lie between 0 and {constant:g}, the error of a model that always names the more frequent class. "
-            f"Give the smaller error that you expect without privacy."
-        )
+        raise ParameterError(wording("error of labels", constant=constant))
     return constant
 
 

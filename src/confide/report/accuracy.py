@@ -10,7 +10,7 @@ from typing import Any
 
 from confide.budget_warnings import EXAMPLE_DELTA, cautions
 from confide.displays.plans import budgets_around
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 from confide.evaluations.documents import is_hidden, rates_in
 from confide.evaluations.result import NOT_LISTED
 from confide.guarantee import Guarantee
@@ -155,12 +155,7 @@ def place_without_password(ledger: str) -> str:
 def forecast_note(forecasts: Sequence[Forecast]) -> str:
     """What the forecasts rest on."""
     first = forecasts[0]
-    return (
-        f"Forecast from made-up rows, before any data. It supposes that a model without privacy would be right in "
-        f"{1.0 - first.non_private_error:.1%} of cases; always naming the more frequent class is right in "
-        f"{1.0 - first.constant_error:.1%}. The range held the mean accuracy in at least {COVERAGE:.0%} of cases on each "
-        f"public data set that it was calibrated on."
-    )
+    return wording("forecast", right=1.0 - first.non_private_error, usual=1.0 - first.constant_error, coverage=COVERAGE)
 
 
 # What an attacker can gain from a release: from even odds about one person to what at most, in numbers and as a picture.
@@ -216,11 +211,6 @@ def odds_picture(lines: Sequence[tuple[str, float]]) -> str:
 
 # The verdict on a released model: one line that a signer can act on, and the reasons behind it.
 
-_NO_LEDGER = (
-    "No ledger was given with this report. Other releases from the same rows would add to what is revealed, and are not "
-    "counted here."
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -258,7 +248,7 @@ def verdict_of(
         return Verdict("void", headline, failures)
     meaning = meaning_of(guarantee)
     of_more = [f"{listed(supposed)}: {SUPPOSED_NOTE}"] if supposed else []
-    unusual, of_ledger = unusual_of(guarantee), _NO_LEDGER
+    unusual, of_ledger = unusual_of(guarantee), wording("report without a ledger")
     if ledger is not None:
         of_ledger = (ledger.unit_note or "") if ledger.holds_the_charge else ledger.sentence()
     if ledger is not None and not (unusual or of_ledger or doubts_of_rates or supposed):

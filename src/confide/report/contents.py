@@ -17,7 +17,7 @@ import numpy as np
 from confide._version import __version__
 from confide.accounting.ledger import Ledger
 from confide.blocks import Block, Section, heading, text
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 from confide.estimators.evaluation import said_by_model
 from confide.estimators.linear_model import checksum_of_model, released_model
 from confide.estimators.released import outcome_of
@@ -192,10 +192,7 @@ class Contents:
     @property
     def facts_box(self) -> list[Block]:
         """The facts, and a warning where one of them is computed from the rows."""
-        warning = (
-            "The fingerprint is computed from the rows, so no guarantee covers it: whoever guesses the whole file can "
-            "confirm the guess. Leave it out of what the public gets."
-        )
+        warning = wording("fingerprint of the rows")
         return [Block("facts", self.facts, ("Fact", "Value")), *([text(warning)] if self.fingerprint else [])]
 
     @property

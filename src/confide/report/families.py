@@ -17,7 +17,7 @@ from confide.accounting.batches import charges_of
 from confide.accounting.ledger import Ledger
 from confide.accounting.records import DETAILS
 from confide.blocks import Block, Shown, as_json, frame_of, heading, table, text
-from confide.errors import ParameterError, as_float, is_list, is_mapping, is_number
+from confide.errors import ParameterError, as_float, is_list, is_mapping, is_number, wording
 from confide.estimators.linear_model import PrivateLinearModel, checksum_of_model
 from confide.estimators.loading import load_linear
 from confide.files import sha256_of
@@ -39,10 +39,6 @@ from confide.report.ledger_facts import estimator_of, name_of_release
 if TYPE_CHECKING:
     import pandas as pd
 
-_DEPENDENCE = (
-    "Releases from the same rows share their sampling errors. The correction holds whatever these have to do with each "
-    "other, if the family was named before its results were seen."
-)
 _NO_TEST = "the family has no test: give fitted models with intervals, their files, or a ledger that names some."
 HEADINGS = ("analysis", "coefficient", "unit", "coef", "low", "high", "p", "adjusted p")
 _FIELDS = ("analysis", "name", "unit", "estimate", "low", "high", "p_value", "adjusted_p_value")
@@ -103,7 +99,7 @@ class Family(Shown):
         return (
             f"The family has {size} test{'s' if size > 1 else ''}. {together} {self.level:g} by Bonferroni's inequality.",
             f'{tests} "{self.method}": {meaning}.',
-            _DEPENDENCE,
+            wording("dependence in a family"),
             *(f"{name}: {what}" for name, what in self.analyses.items()),
             *self.left_out,
         )
@@ -308,10 +304,7 @@ def _members_of(ledger: Any, given: tuple[_Member, ...], purpose: str | None) ->
             else:
                 left_out.append(f"Charge {number} of the ledger ({said}) bought no intervals and has no test in the family.")
     if unknown := [member.name for member in given if member.name not in {one.name for one in kept}]:
-        raise ParameterError(
-            f"{listed(unknown)} cannot be found among the charges of the ledger that belong to the family: no charge names "
-            f"the checksum of the file, or has this number. Save the model with its ledger, or leave it out."
-        )
+        raise ParameterError(wording("analyses not found", analyses=listed(unknown)))
     return tuple(kept), tuple(left_out)
 
 
@@ -321,19 +314,12 @@ def _from_file(details: Mapping[str, str], number: int, folder: Path) -> _Member
     for path in [] if named is None else [Path(named), folder / named]:
         if path.is_file() and sha256_of(path) == details.get("sha256"):
             return _Member(path.stem, load_linear(path), sha256=sha256_of(path), charge=number)
-    raise ParameterError(
-        f"charge {number} of the ledger is a fit that belongs to the family, and no file with its checksum was found. A "
-        f"family without it could be chosen by its results. Give its file too, or its p-value with the number of the "
-        f"charge, or name the family by the purpose of its charges."
-    )
+    raise ParameterError(wording("fit of the family without a file", number=number))
 
 
 def _tested(member: _Member, target: str | None, wanted: tuple[str, ...] | None) -> list[Coefficient]:
     """The coefficients of an analysis that are in the family."""
     if not has_tests(member.model):
-        raise ParameterError(
-            f'the analysis "{member.name}" released nothing for intervals of coefficients, so it has no test. Leave it out, '
-            f"or fit it with a share of the budget for intervals."
-        )
+        raise ParameterError(wording("analysis without a test", name=member.name))
     lines = [one for one in member.model.summary(target=target).coefficients if one.unit]
     return lines if wanted is None else [one for one in lines if one.name in wanted or set(one.columns) & set(wanted)]

@@ -23,6 +23,7 @@ from confide.effects.picture import (
     tick_text,
     ticks_of,
 )
+from confide.errors import wording
 from confide.estimators.linear_model import released_model
 from confide.estimators.released import ReleasedCoefficient, ReleasedCoefficients, effects_of, outcome_of, words_on_noise
 from confide.inference.rates import readable
@@ -37,12 +38,12 @@ _LEFT_MARGIN, _PLOT_WIDTH, _RIGHT_MARGIN = 210, 270, 20
 _LIGHT_BLUE, _DARK_BLUE, _GREYS = "var(--light)", "var(--dark)", ("var(--rule)", "var(--line)")
 _GREY = f"{NOISE_IN_PICTURE[:1].upper()}{NOISE_IN_PICTURE[1:]}."
 """Colours of the style sheet of the page, which differ between a light and a dark screen."""
-_MAX_NAME_LENGTH, _LONGEST_NAME = 35, 27
-"""Longer names are shortened in the middle, and names above the second length are set in narrow letters."""
+_MAX_NAME_LENGTH = 35
+"""Longer names are shortened in the middle, and those that are wider than their room are set in narrow letters."""
 
 
 def interval_plot(table: CoefficientTable, note: str = "", outcome: str = "") -> str:
-    """The intervals as bars. The dark part of each is the interval that there would be without noise.
+    """The intervals as bars. The inner part of each is the interval that there would be without noise.
 
     `note` is added to the caption, and `outcome` stands below the axis.
     """
@@ -55,7 +56,9 @@ def interval_plot(table: CoefficientTable, note: str = "", outcome: str = "") ->
         without_noise = min(quantile * one.sampling_error, 0.5 * (one.high - one.low))
         dark = (one.estimate - without_noise, one.estimate + without_noise, _DARK_BLUE)
         rows.append((one.name, [(one.low, one.high, _LIGHT_BLUE), dark], one.estimate, []))
-    caption = f"Intervals at level {table.level:g}. Dark: due to sampling only. Light: with the noise for privacy added."
+    caption = (
+        f"Intervals at level {table.level:g}. Inner part: due to sampling only. Outer: with the noise for privacy added."
+    )
     return _bars(rows, 10, f"{caption} {note}".strip(), outcome)
 
 
@@ -96,7 +99,7 @@ def _bars(rows: Sequence[Any], thick: int, caption: str, outcome: str) -> str:
     for place, (name, bars, tick, behind) in enumerate(rows):
         middle = (place + 0.5) * _LINE_HEIGHT
         left = _LEFT_MARGIN - 10
-        marks.append(_name_before(name, middle + 4, left, left - 4, _LONGEST_NAME, _MAX_NAME_LENGTH))
+        marks.append(_name_before(name, middle + 4, left, left - 4, _MAX_NAME_LENGTH))
         for high_of_bar, drawn in ((thick + 6, behind), (thick, bars)):
             for start, end, colour in drawn:
                 x, long = x_of(start), max(1.0, x_of(end) - x_of(start))
@@ -117,11 +120,12 @@ def _bars(rows: Sequence[Any], thick: int, caption: str, outcome: str) -> str:
     )
 
 
-def _name_before(name: str, y: float, right: float, room: float, widest: int, longest: int) -> str:
-    """A name that ends at `right`: narrow if longer than `widest`, and without its middle if longer than `longest`."""
+def _name_before(name: str, y: float, right: float, room: float, longest: int) -> str:
+    """A name that ends at `right`: narrow if wider than the room, and without its middle if longer than `longest`."""
     half = longest // 2
     shown = name if len(name) <= longest else f"{name[:half]}…{name[half + 1 - longest :]}"
-    narrow = f' textLength="{room}" lengthAdjust="spacingAndGlyphs"' if len(shown) > widest else ""
+    width = sum(5.0 if letter in _NARROW else 14.0 if letter in "mwMW" or not letter.isascii() else 9.0 for letter in shown)
+    narrow = f' textLength="{room}" lengthAdjust="spacingAndGlyphs"' if width > room else ""
     return f'<text x="{right}" y="{y:.1f}" text-anchor="end"{narrow}>{escape(shown)}</text>'
 
 
@@ -130,7 +134,9 @@ def _name_before(name: str, y: float, right: float, room: float, widest: int, lo
 # Colours are those of the style sheet of the page, so that they follow a light or a dark screen and paper.
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _HEIGHT, _BELOW = 304, 38, 10, 8, 150, 36
-_NAMES, _LINE, _LONGEST_NAME_OF_CURVE, _NARROWED_NAME = 130, 19, 14, 24
+_NAMES, _LINE, _NARROWED_NAME = 130, 19, 24
+_NARROW = "fijlrtI.,:;'|!()[]- "
+"""Letters of about five pixels; most others have at most nine."""
 MOST_LEVELS = 20
 """Of a category with more levels, only the two ends of the list are drawn."""
 _PART_FOR_MISSING = 0.16
@@ -212,7 +218,7 @@ def _levels(effect: Effect, shown: Sequence[Value], limits: tuple[float, float])
     marks.append(_line(x_of(0.0), _TOP, x_of(0.0), bottom, "zero"))
     for place, value in enumerate(shown):
         y, name = _TOP + _LINE * (place + 0.5), str(value.value)
-        marks.append(_name_before(name, y + 4, _NAMES - 7, _NAMES - 9, _LONGEST_NAME_OF_CURVE, _NARROWED_NAME))
+        marks.append(_name_before(name, y + 4, _NAMES - 7, _NAMES - 9, _NARROWED_NAME))
         for left, right, kind in _intervals(value):
             marks.append(_bar(kind, x_of(left), y - 4, x_of(right) - x_of(left), 8))
         marks.append(_point(x_of(value.effect), y))
@@ -378,12 +384,7 @@ def has_curves(model: Any) -> bool:
 def main_findings(model: Any, level: float, adjust: str | None = None, *, whole: bool = False) -> list[Block]:
     """What the model says, in the part that is signed: as much as fits there, or `whole`, all that can be said in tables."""
     if released_model(model).fourier is not None and (whole or not has_curves(model)):
-        return [
-            text(
-                "The model works with random features of all columns together. Single features mean nothing by themselves, "
-                "so no coefficients are shown."
-            )
-        ]
+        return [text(wording("no coefficients of random features"))]
     return _main_effects(model, level) if has_curves(model) and not whole else _coefficients(model, level, adjust, whole)
 
 
@@ -423,10 +424,7 @@ def _main_effects(model: Any, level: float) -> list[Block]:
     blocks = [text(*words), Block("figure", drawing=drawn)]
     if maps:
         few = f" The {len(maps)} largest of {len(pairs)} are drawn." if len(maps) < len(pairs) else ""
-        meaning = (
-            f"Each cell is a pair of values. Blue cells add to the {effects.outcome}, orange ones take away from it; the "
-            f"stronger the colour, the more.{few}"
-        )
+        meaning = wording("surface of effects", outcome=effects.outcome, few=few)
         parts = [heading("What pairs of columns add"), text(meaning), Block("figure", drawing=surface_drawings(maps))]
         blocks.append(Block("group", parts, style="whole"))
     return blocks
@@ -434,19 +432,12 @@ def _main_effects(model: Any, level: float) -> list[Block]:
 
 def _words_of_effects(model: Any, effects: Any, shown: Sequence[Effect], level: float) -> list[str]:
     drawn = "drawn " if effects.words_of_interactions else ""
-    meaning = (
-        f"Above 0 (for levels: right of 0) a column raises the {effects.outcome}, below 0 it lowers it, compared with the "
-        f"mean of the curve over its scale or of all levels. All columns have the same scale of effects, and those that "
-        f"stand out come first. Between the short marks on the axis a curve is {drawn}straight. No row is drawn."
-    )
+    meaning = wording("curves of effects", outcome=effects.outcome, drawn=drawn)
     sentences = [meaning, *filter(None, [effects.words_of_interactions])]
     if noisy := words_on_noise(model, shown):
         sentences += [f"{_GREY} All values of {level:.0%} of columns without an effect lie there.", *noisy]
     if any(effect.has_band for effect in shown):
-        sentences.append(
-            f"Bands cover sampling and the noise for privacy at level {level:g}: the inner one for each value by itself, "
-            f"the outer one for all values of a column together."
-        )
+        sentences.append(wording("bands of effects", level=level))
     elif has_intervals(model):
         sentences.append("No band is drawn where the noise hides what the rows tell.")
     elif not model.guarantee_.budget.is_private:

@@ -10,6 +10,7 @@ from typing import Any
 
 from confide.accounting.batches import charges_of
 from confide.accounting.ledger import Ledger
+from confide.errors import wording
 from confide.guarantee import Guarantee
 from confide.privacy.budgets import Budget, shown_amounts
 from confide.training.charge import VOID_MARK
@@ -127,10 +128,7 @@ def same_rows_note(ledger: Ledger, guarantee: Guarantee, sha256: str) -> str | N
     """What to say before an evaluation that is charged to the ledger of the model's own fit; None if it is another one."""
     if not LedgerFacts.of(ledger, guarantee, sha256).holds_the_charge:
         return None
-    return (
-        "This ledger holds a charge like that of the model's fit. The rows of the evaluation must not be those of the fit: "
-        "on them a model looks better than it is. Rows of other people have a ledger of their own."
-    )
+    return wording("ledger of the fit")
 
 
 def unit_note(rows_of_ledger: int, rows: int) -> str | None:
@@ -140,11 +138,7 @@ def unit_note(rows_of_ledger: int, rows: int) -> str | None:
     """
     if rows <= rows_of_ledger:
         return None
-    return (
-        f"The ledger counts what persons with at most {_rows(rows_of_ledger)} pay. This release protects persons with at "
-        f"most {_rows(rows)}, and the other charges of the ledger can cost them more than it counts. To count for them, "
-        f"open a ledger with --max-rows-per-person {rows} (in Python max_rows_per_person={rows}) before the first release."
-    )
+    return wording("ledger counts fewer rows", counted=_rows(rows_of_ledger), protected=_rows(rows), rows=rows)
 
 
 def _charges_of(entries: list[dict[str, Any]], guarantee: Guarantee, sha256: str, estimator: str) -> dict[str, Any]:
@@ -203,10 +197,7 @@ def _disagreement(ledger: Ledger, guarantee: Guarantee) -> str | None:
     if ledger.neighbours is not guarantee.neighbours:
         return f"The ledger counts {ledger.neighbours}, and the model is private under {guarantee.neighbours}."
     if guarantee.max_rows_per_person < ledger.max_rows_per_person:
-        return (
-            f"The ledger is for persons with up to {ledger.max_rows_per_person} rows, and the model protects "
-            f"{guarantee.max_rows_per_person} at a time."
-        )
+        return wording("ledger of more rows", ledger=ledger.max_rows_per_person, model=guarantee.max_rows_per_person)
     stated = None if guarantee.circumstances is None else guarantee.circumstances.ledger
     if stated is None:
         return None

@@ -19,7 +19,7 @@ from confide.accounting.batches import charges_of
 from confide.accounting.ledger import Ledger
 from confide.budget_warnings import cautions
 from confide.erm.row_bounds import before_moving
-from confide.errors import ConfideError
+from confide.errors import ConfideError, wording
 from confide.estimators.calibration import CalibratedClassifier, counts_of
 from confide.estimators.evaluation import said_by_model
 from confide.estimators.linear_model import (
@@ -142,10 +142,7 @@ def _stated_alone(released: ReleasedModel, written_by: str, *, has_form: bool) -
         )
     numbers = "The released numbers, and that their noise was drawn as planned on the machine of the fit: no file shows it."
     names = "Names of columns and of classes, and the bound on rows: no schema declares them."
-    strengths = (
-        "How strongly the ridge holds each column beside the others: the same plan may hold for other strengths, and "
-        "weights on the grid of their noise for one strength lie there for four times as much too."
-    )
+    strengths = wording("strengths of a ridge")
     unnamed = encoder is not None and encoder.schema.target is None and bool(released.domain)
     unused = tuple(f"parameters.{name}" for name in ("cluster_effect", "population_size", "mean_sample_weight"))
     bounded = number_column(released.schema) is not None
@@ -199,10 +196,7 @@ def _findings_of_plan(model: Any, written_by: str) -> list[Finding]:
     if differing := _differences(model, plan, expected):
         others = " and another ".join(differing)
         return [Finding(FAILED, f"The plan, made again from public facts, has another {others}.{advice}")]
-    same = (
-        f"The plan was made again from the public facts in the file. It has the same budget, {guarantee.budget}, "
-        f"mechanism, ridge, noise grid, bound on rows and facts for intervals, and leads to the same assumptions."
-    )
+    same = wording("plan made again", budget=guarantee.budget)
     return [Finding(VERIFIED, same), *_finding_of_grid(model, plan)]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.accounting.ledger import Ledger
-from confide.errors import FileError, ParameterError
+from confide.errors import FileError, ParameterError, wording
 from confide.estimators.linear_model import document_of_model
 from confide.features.toml_form import refuse_address
 from confide.files import check_output, document_text, json_text, new_file, write_text
@@ -57,10 +57,7 @@ def write_pdf(page: str, path: str | os.PathLike[str], *, overwrite: bool = Fals
     """
     program = browser()
     if program is None:
-        raise ParameterError(
-            "a PDF needs a browser, Chromium or Chrome, and none was found. Install one, name it in the variable "
-            "CONFIDE_BROWSER, or write a page of HTML and print it from any browser."
-        )
+        raise ParameterError(wording("PDF needs a browser"))
     check_output(path, overwrite=overwrite)
     with tempfile.TemporaryDirectory(prefix="confide-", ignore_cleanup_errors=True) as folder:
         source, printed = Path(folder, "report.html"), Path(folder, "report.pdf")

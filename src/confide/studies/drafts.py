@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 from confide.features.canonical_labels import BLANK
 from confide.features.columns import CategoryColumn, NumberColumn, columns_of
 from confide.features.schema import Target
@@ -33,17 +33,8 @@ from confide.studies.text_tables import DeclaredType, TableNames
 #     skip              the column is left out
 
 SKIP = "skip"
-HELP_FOR_COLUMNS = (
-    '"18 90" is a number from 18 to 90, and "18 90 in years" names its unit; add "log" only where values spread over powers '
-    'of ten. "2010-01-01 2030-12-31" are dates between these. "F, M" are the levels of a category; add "*" for all other '
-    'levels together. "I < II < III" are levels in their order. Add "empty" if cells may be empty, '
-    'and behind it codes that stand for empty cells, as in "empty 999 -9". "skip" leaves the column out, and "<" goes back. '
-    "Skip a category with too many levels to list: `confide bounds --levels` finds those that many rows have, at a price."
-)
-HELP_FOR_TARGETS = (
-    '"no, yes" are two labels, and the model gives the probability of the second; "a, b, c" are classes; "0 20000" are the '
-    'bounds of a number, and "0 20000 in USD" names its unit.'
-)
+HELP_FOR_COLUMNS = wording("help for columns")
+HELP_FOR_TARGETS = wording("help for targets")
 
 _NUMBER = r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _BOUNDS = re.compile(
@@ -131,10 +122,7 @@ def check_no_unclear_pair(answer: str, guess: str) -> None:
         return
     low, high = match[1], match[2]
     if _BOUNDS.fullmatch(guess) or abs(float(high) - float(low)) > _NEAR:
-        raise ParameterError(
-            f"two numbers: bounds {low} to {high}, or two levels? Type {low} {high} without a comma for bounds, or "
-            f'"{low}", "{high}" with the quotation marks for levels.'
-        )
+        raise ParameterError(wording("bounds or levels", low=low, high=high))
 
 
 def typed(description: dict[str, Any]) -> str:

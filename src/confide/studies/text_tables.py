@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from confide.data.files import BATCH_ROWS, SEPARATORS, FilePart, Stamp, arrow_schema, attempt, best_separator, opened
 from confide.data.sources import SHEETS, STATISTICS, facts_of_statistics, rows_of_sheet
-from confide.errors import FileError, InputError, ParameterError
+from confide.errors import FileError, InputError, ParameterError, wording
 from confide.features.cells import distinct_cells, looks_like_number
 from confide.features.toml_form import refuse_address
 
@@ -197,11 +197,7 @@ def names_of_table(path: Path, *, has_header: bool = False) -> TableNames:
     if has_header and (twice := _repeated(names)):
         raise InputError(f'{path}: the first line has the name "{twice}" twice; every column needs a name of its own.')
     if not has_header and looks_like_data(names_found):
-        raise InputError(
-            f"The first line of {path} looks like data: among its cells are numbers, dates, answers such as yes, texts "
-            f"that begin with a digit or a sign, line breaks, repeated or long texts. Put names above the rows. If these "
-            f"are names, say so with --header. Below titles: --columns A,B,C, and in the schema table = {{ header = 3 }}."
-        )
+        raise InputError(wording("first line of a table looks like data", path=path))
     return TableNames(tuple(names), {}, len(names_found) - len(names))
 
 

@@ -20,7 +20,7 @@ from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LossConstants
 from confide.erm.penalties import Penalty
 from confide.erm.row_bounds import RowBound, before_moving
-from confide.errors import InsufficientRegularisation, ParameterError
+from confide.errors import InsufficientRegularisation, ParameterError, wording
 from confide.features.encoder import Encoder
 from confide.privacy.budgets import Budget, Neighbours, budget_of_row, pure_epsilon
 from confide.privacy.bundles import Bundles, squares_of_groups
@@ -366,11 +366,7 @@ def _first_possible_plan(mechanism: Mechanism, problem: Problem, budget: Budget,
                 between = range(max(0, step - stride), step + 1)
                 return plan_at(between[bisect_left(between, True, key=lambda k: plan_at(k) is not None)]) or chosen
     shorter = ", a shorter prior" if any(problem.prior) else ""
-    raise ParameterError(
-        f"no alpha is large enough for up to {problem.n_rows_high} rows at this budget, because double precision cannot "
-        f"certify the minimiser closely enough. Use ApproxDP or ZCDP in place of PureDP, fewer columns (each level of a "
-        f"category is one), narrower n_rows_bounds, fewer rows{shorter} or a larger budget."
-    )
+    raise ParameterError(wording("no alpha is large enough", rows=problem.n_rows_high, shorter=shorter))
 
 
 def curvature_free_l2(budget: Budget, loss: LossConstants, row_norm: float, neighbours: Neighbours) -> float:

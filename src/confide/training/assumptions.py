@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from confide.callers import learned_before
 from confide.data.arrays import PLACES
 from confide.effects.monotone import monotone_sentence
 from confide.erm.row_bounds import BallBound
+from confide.errors import sentences_in
 from confide.expected_noise import l1_ratio
 from confide.features.columns import codes_sentence
 from confide.features.encoder import Encoder
@@ -27,8 +27,7 @@ from confide.training.charge import Charge
 from confide.training.plan import AnyPlan, sums_beside
 from confide.training.settings import Settings
 
-_PARTS = re.split(r"^\[([^\]]+)\]\n", Path(__file__).with_suffix(".txt").read_text("utf-8"), flags=re.MULTILINE)
-SENTENCES = {name: " ".join(text.split()) for name, text in zip(_PARTS[1::2], _PARTS[2::2], strict=True)}
+SENTENCES = sentences_in(Path(__file__).with_suffix(".txt"))
 """What a guarantee may say, by names of what it is about; braces stand for what is filled in."""
 
 

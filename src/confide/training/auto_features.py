@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any, TypeAlias, TypeGuard
 
-from confide.errors import InputError, ParameterError, is_list
+from confide.errors import InputError, ParameterError, is_list, wording
 from confide.expected_noise import noise_on_a_weight
 from confide.features.columns import Column, NumberColumn
 from confide.features.encoder import Encoder
@@ -91,10 +91,7 @@ def refuse_too_many(schema: Schema) -> None:
     """Refuse curves with more weights in all than a fit can take in reasonable time."""
     n_weights = sum(len(column.knots_with_bounds) for column in schema.columns if column.is_number)
     if n_weights > _MOST_WEIGHTS:
-        raise ParameterError(
-            f"knots: the curves would have {n_weights:,} weights, and at most {_MOST_WEIGHTS:,} are allowed. Take fewer "
-            f"knots; more than 12 in a column seldom help."
-        )
+        raise ParameterError(wording("too many weights of curves", n_weights=n_weights, most=_MOST_WEIGHTS))
 
 
 def _is_open(column: Column) -> TypeGuard[NumberColumn]:
@@ -466,10 +463,7 @@ def with_pairs(schema: Schema) -> Schema:
     few = [pair for pair in pairs if math.prod(sizes[column.name] for column in pair) <= MOST_PRODUCTS]
     n_weights = sum(math.prod(sizes[column.name] for column in pair) for pair in few)
     if n_weights > MOST_WEIGHTS:
-        raise ParameterError(
-            f'interactions="pairs" would give {len(few):,} pairs of columns {n_weights:,} weights, and at most '
-            f"{MOST_WEIGHTS:,} are allowed. Name the pairs that matter, or take fewer columns."
-        )
+        raise ParameterError(wording("too many pairs", pairs=len(few), n_weights=n_weights, most=MOST_WEIGHTS))
     scale = _scale_of(len(schema.columns), len(few))
     bent = {name for interaction in schema.interact if interaction.is_curve for name in interaction.columns}
     made = []

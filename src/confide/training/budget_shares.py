@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from confide.erm.losses import LossConstants
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 from confide.inference.forecast import IntervalsPlan
 from confide.inference.interest_plan import InterestPlan, facts_of
 from confide.inference.sampling_design import SamplingDesign
@@ -35,25 +35,13 @@ noise, and each pair of classes needs its own products."""
 def refuse_intervals(mechanism: str, loss: LossConstants, n_weights: int) -> None:
     """Refuse intervals if there is no proof for them, or if they would need too much memory."""
     if mechanism == "gradient":
-        raise ParameterError(
-            "there are no intervals with mechanism='gradient': the weights after a fixed number of steps have no law that "
-            "is known closely enough. Give mechanism='objective' or 'output', or leave inference_share at 0."
-        )
+        raise ParameterError(wording("no intervals of noisy gradients"))
     if loss.has_kinks:
-        raise ParameterError(
-            "intervals need a loss that bends, and the hinge has a corner. Use LogisticRegression, or loss='huber_hinge' or "
-            "'smooth_hinge', or leave inference_share at 0."
-        )
+        raise ParameterError(wording("no intervals of a hinge"))
     if loss.n_outputs > 1 and n_weights > _MOST_CLASS_WEIGHTS:
-        raise ParameterError(
-            f"intervals for several classes are for at most {_MOST_CLASS_WEIGHTS:,} weights, and classes times columns "
-            f"would be {n_weights:,}. Use fewer columns or classes, or leave inference_share at 0."
-        )
+        raise ParameterError(wording("too many classes for intervals", most=_MOST_CLASS_WEIGHTS, n_weights=n_weights))
     if loss.by_length:
-        raise ParameterError(
-            "intervals need a slope with one bound for all rows, which loss='clipped_squared' does not have: use "
-            "loss='huber', or leave inference_share at 0."
-        )
+        raise ParameterError(wording("no intervals of clipped squares"))
 
 
 def plans_with_intervals(settings: Settings, n_features: int, n_rows: int | None) -> list[Plan]:
@@ -203,10 +191,7 @@ def _instead(settings: Settings, n_features: int, n_rows: int | None) -> str:
         best = min(plans_with_intervals(of_all, n_features, n_rows), key=breadth).intervals
         assert isinstance(best, IntervalsPlan)  # noqa: S101 - as they are
         best.check()
-        sentences.append(
-            f"Intervals for all coefficients can be had at this budget, for the target with the ridge: give "
-            f"inference_share={_SHARE_OF_ALL:g} (intervals on the command line) in place of interest."
-        )
+        sentences.append(wording("intervals for all coefficients", share=_SHARE_OF_ALL))
     return " ".join([*sentences, "More rows, fewer columns, or ApproxDP or ZCDP in place of PureDP help too."])
 
 
@@ -215,15 +200,9 @@ def _refuse(settings: Settings, n_features: int) -> None:
     if loss.constants.n_outputs > 1:
         raise ParameterError("interest is for two classes: with more, inference_share has intervals for all coefficients.")
     if settings.budget.is_private and mechanism_for(settings, loss) != "objective":
-        raise ParameterError(
-            "interest needs weights near the minimiser by a known law: give mechanism='objective' or 'auto', or leave out "
-            "interest."
-        )
+        raise ParameterError(wording("interest needs a minimiser"))
     if n_features > _MOST_COLUMNS:
-        raise ParameterError(
-            f"interest is for at most {_MOST_COLUMNS:,} columns as they enter the fit, and here are {n_features:,}. Use "
-            f"fewer columns or levels."
-        )
+        raise ParameterError(wording("interest in many columns", most=_MOST_COLUMNS, n_features=n_features))
 
 
 def _with_interest(

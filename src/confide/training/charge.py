@@ -20,11 +20,11 @@ from confide.accounting.ledger import Batch, Ledger
 from confide.accounting.records import INTENT
 from confide.array_types import Indices
 from confide.budget_warnings import SEEDED, attempts_sentence, of_learned_steps, tell_of_repeats, void_because, warn
-from confide.errors import BudgetWarning, ConfideError, InputTypeError, LedgerError, NotCertified, ParameterError
+from confide.errors import BudgetWarning, ConfideError, InputTypeError, LedgerError, NotCertified, ParameterError, wording
 from confide.features.cells import positions_of
 from confide.features.schema import Schema
 from confide.features.table import RowsPerPerson
-from confide.intake.parameters import REPLACED_IN_COHORTS, checked_ledger
+from confide.intake.parameters import checked_ledger
 from confide.intake.rows import GivenRows
 from confide.intake.specification import CheckedRows
 from confide.models.model import Link
@@ -134,10 +134,7 @@ def before_charge(
     for lattice in lattices:
         # The release asks OpenDP again. It gets the same answer, so it cannot fail there after the charge.
         if lattice is not None and denies(lattice):
-            raise NotCertified(
-                "OpenDP finds the noise less private than claimed, so the fit stops. Nothing was used or charged. Please "
-                "report this as SECURITY.md says."
-            )
+            raise NotCertified(wording("OpenDP refuses"))
     is_batch = isinstance(charge.ledger, Batch)
     sentences = [] if is_batch else [*unusual]
     if budget.is_private:
@@ -319,11 +316,7 @@ def charge_and_release(
     if os.environ.get("CONFIDE_DEBUG") == "1":
         raise failure
     if not isinstance(failure, ConfideError):
-        failure = NotCertified(
-            f"the release failed with {type(failure).__name__}, so nothing is released; what was charged stays charged. Its "
-            f"message may tell of rows and is not shown: set CONFIDE_DEBUG=1 to see it where they are made up. Please "
-            f"report this."
-        )
+        failure = NotCertified(wording("release failed", kind=type(failure).__name__))
     # What was handled on the way, and the frames that the error passed, may tell of rows.
     failure.__context__ = None
     raise failure.with_traceback(None) from None
@@ -402,7 +395,7 @@ class OwnRelease:
         # Rows beyond a person's cap are dropped, so the number of rows kept would reveal how many persons there are.
         is_public = self.neighbours is Neighbours.REPLACE_ONE and (schema is None or schema.person is None)
         if is_public and schema is not None and schema.cohort is not None:
-            raise ParameterError(REPLACED_IN_COHORTS)
+            raise ParameterError(wording("replaced in cohorts"))
         return n_rows if is_public else None
 
     def decided_by(self, event: Event, *facts: object, schema: Schema | None = None) -> Self:
@@ -444,10 +437,7 @@ def divided(sizes: Sequence[int], entropy: Entropy) -> list[Indices]:
 def refuse_undivided(given: GivenRows) -> None:
     """Refuse rows that this process cannot divide."""
     if not given.lies_here:
-        raise InputTypeError(
-            "this needs rows that this process can divide, and those of a cluster or of other parties stay where they are. "
-            "Give rows in memory, or files opened without a client."
-        )
+        raise InputTypeError(wording("rows cannot be divided"))
 
 
 def refuse_persons(schema: Schema | None, what: str) -> None:
@@ -459,10 +449,7 @@ def refuse_persons(schema: Schema | None, what: str) -> None:
     what : the beginning of the message: "a search needs", or "intervals from parts need"
     """
     if schema is not None and schema.choosing is not None:
-        raise ParameterError(
-            f"{what} a schema without a column of persons or cohorts: how many rows they have is private, and the sizes of "
-            f"parts are public. Keep at most k rows of each person yourself, and give max_rows_per_person=k."
-        )
+        raise ParameterError(wording("private numbers of rows", what=what))
 
 
 def refuse_in_parts(model: Any, what: str, why: str) -> None:

@@ -18,7 +18,7 @@ from confide.erm.group_bounds import groups_of
 from confide.erm.losses import LogisticLoss
 from confide.erm.penalties import shrunk
 from confide.erm.row_bounds import before_moving
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 from confide.privacy.gradient import Descent, NoisyGradients
 from confide.privacy.mechanism import Problem
 from confide.training.alpha import USUAL_RADIUS, AlphaRule, balanced_l2, typical_norm, usual_curvature, usual_slope
@@ -266,7 +266,4 @@ def _with_joint(problem: Problem, descent: Descent, unit: float) -> tuple[Proble
                 if 2.0 * within.rounding(smooth) <= inflation * exact:
                     return smooth, within
     shorter = ", or give a shorter prior" if any(problem.prior) else ""
-    raise ParameterError(
-        f"sums of slopes over up to {problem.n_rows_high} rows are too inexact in double precision. Narrow n_rows_bounds"
-        f"{shorter}."
-    )
+    raise ParameterError(wording("sums of slopes too inexact", rows=problem.n_rows_high, shorter=shorter))

@@ -7,7 +7,6 @@ through it. Each rule stands here beside the benchmark that chose it; alpha has 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ import numpy as np
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound, Centred
-from confide.errors import ParameterError
+from confide.errors import ParameterError, sections_of, wording
 from confide.expected_noise import noise_in_rows
 from confide.intake.penalties import check_penalty
 from confide.intake.specification import CheckedRows
@@ -639,10 +638,7 @@ def _remembered(settings: Settings, n_features: int, n_rows: int | None) -> AnyP
     if settings.minimised.from_sums:
         of_scores = settings.minimised.of_scores
         if settings.mechanism == "objective" and of_scores is None:
-            raise ParameterError(
-                "mechanism='objective' needs a finite target_bound, and has no intervals: set intervals to False, or take "
-                "mechanism='sufficient-statistics'."
-            )
+            raise ParameterError(wording("no objective perturbation of least squares"))
         if settings.mechanism == "objective" and settings.l1_ratio > 0.0:
             raise ParameterError(NO_OBJECTIVE)
         start = replace(settings, minimised=of_scores or settings.minimised)
@@ -666,11 +662,10 @@ def _remembered(settings: Settings, n_features: int, n_rows: int | None) -> AnyP
 
 # What a plan says of itself.
 
-_PARTS = re.split(r"^\[([\w -]+)\]\n", Path(__file__).with_suffix(".txt").read_text("utf-8"), flags=re.MULTILINE)
 _PERCENT = {"hinge": f"{ENOUGH_FOR_THE_HINGE:g}", "atoms": f"{SHARE_OF_ATOMS:.0%}", "scales": f"{_SHARE_OF_SCALES:.0%}"}
 _SAID = {
     name: text.format(centre=f"{_SHARE_OF_CENTRE:.0%}", **_PERCENT)
-    for name, text in zip(_PARTS[1::2], _PARTS[2::2], strict=True)
+    for name, text in sections_of(Path(__file__).with_suffix(".txt")).items()
 }
 """Why "auto" takes a mechanism, and what it says of each step."""
 

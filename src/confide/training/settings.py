@@ -15,7 +15,7 @@ from confide.erm.penalties import StronglyConvex
 from confide.erm.row_bounds import LARGEST_BOUND, LEAST_RADIUS, BallBound, Centred, RowBound
 from confide.erm.row_sums import RowSum
 from confide.erm.transformed_losses import ClippedSlopes
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 from confide.features.encoder import Encoder
 from confide.features.forms import QuadraticForm
 from confide.inference.debiased import Combination
@@ -29,10 +29,7 @@ from confide.privacy.scales import sums_by_target
 from confide.privacy.shapes import may_keep_groups
 from confide.training.alpha import usual_norm_of_rows
 
-WITHOUT_MEAN = (
-    "population_size with weights of rows needs their mean, which says how large the chance of being in the sample is at "
-    "least. Declare it: a schema says it as weight = { column = ..., high = ..., mean = ... }."
-)
+WITHOUT_MEAN = wording("weights need a mean")
 """The refusal of a finite population where nothing says how large the least chance of a row was."""
 
 
@@ -341,10 +338,7 @@ def with_own_penalty(settings: Settings, penalty: StronglyConvex) -> Settings:
     if settings.prior is not None:
         raise ParameterError("a prior has the ridge |w|^2, and penalty is another one. Leave out prior, or penalty.")
     if settings.mechanism in ("gradient", "sufficient-statistics"):
-        raise ParameterError(
-            f"mechanism={settings.mechanism!r} has no penalty of your own. Take 'auto', 'objective' or, where there is one, "
-            f"'output'; or give a quadratic form as penalty."
-        )
+        raise ParameterError(wording("no own penalty", mechanism=settings.mechanism))
     if minimised.of_scores is None:
         raise ParameterError("least squares with a penalty of your own needs a finite target_bound.")
     return replace(settings, minimised=minimised.of_scores, own_penalty=penalty, centre=False)
