@@ -61,15 +61,6 @@ class Block:
     wrapped: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A heading and what stands below it; `whole` ones are not divided between two sheets of paper."""
-
-    title: str
-    blocks: Sequence[Block]
-    whole: bool = False
-
-
 def text(*sentences: str, style: str = "") -> Block:
     """One paragraph."""
     return Block("text", sentences, style=style)
@@ -85,6 +76,11 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], **how: Any) -> Bl
     return Block("table", rows, heads, **how)
 
 
+def section(title: str, blocks: Sequence[Block], *, whole: bool = False) -> Block:
+    """A heading and what stands below it; `whole` ones are not divided between two sheets of paper."""
+    return Block("section", blocks, title=title, style=" class=whole" if whole else "")
+
+
 def group(blocks: Sequence[Block], style: str) -> Block:
     """Blocks that a page shows in this style."""
     return Block("group", blocks, style=style)
@@ -98,12 +94,6 @@ def verbatim(*lines: str) -> Block:
 def html_of(*blocks: Block) -> str:
     """Blocks on a page."""
     return "".join(_HTML[block.kind](block) for block in blocks)
-
-
-def html_of_section(section: Section) -> str:
-    """A section of a page."""
-    start = f"<section{' class=whole' if section.whole else ''}><h2>{escape(section.title)}</h2>\n"
-    return f"{start}{html_of(*section.blocks)}</section>"
 
 
 def scroll(content: str, name: str) -> str:
@@ -172,6 +162,7 @@ _HTML: dict[str, Callable[[Block], str]] = {
     "table": lambda block: scroll(_rates(block), block.title or "Table"),
     "verbatim": lambda block: "".join([f"<pre>{escape(line)}</pre>" for line in block.lines]),
     "figure": lambda block: block.drawing,
+    "section": lambda block: f"<section{block.style}><h2>{escape(block.title)}</h2>\n{html_of(*block.lines)}</section>",
     "group": lambda block: f"{_START[bool(block.style)].format(block.style)}{html_of(*block.lines)}</div>",
 }
 
@@ -203,6 +194,7 @@ _MARKDOWN: dict[str, Callable[[Block], str]] = {
     "table": markdown_table,
     "verbatim": lambda block: "\n".join([f"    {line}" for line in block.lines]),
     "figure": lambda block: markdown_table(block) if block.lines else f"In {plain(block.title)}." * bool(block.title),
+    "section": lambda block: f"## {block.title}\n\n{markdown_of(*block.lines)}",
     "group": lambda block: markdown_of(*block.lines),
 }
 

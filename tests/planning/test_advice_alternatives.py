@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 from confide.estimators.logistic import LogisticRegression
-from confide.planning.advice import Alternatives
+from confide.planning.advice import beside_plan
+from confide.planning.bounds import utility_bound
 from confide.planning.simulation import simulate
 from tests.cli.commands import run
 
@@ -38,7 +40,7 @@ def test_sentences_name_what_the_document_has():
     """The bound stands there, and no forecast that was not asked for."""
     model = LogisticRegression(0.5, alpha=0.01)
     plan = model.plan(45_000, 20)
-    found = Alternatives.of(model, plan, 45_000, 20, None)
-    said = found.sentences()
-    assert str(found.bound) in said
+    said, document = beside_plan(model, plan, 45_000, 20, None)
+    assert str(utility_bound(plan)) in said
+    assert document == {"utility": asdict(utility_bound(plan))}
     assert not any("Forecast accuracy" in sentence for sentence in said)

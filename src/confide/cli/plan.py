@@ -13,7 +13,7 @@ from confide.cli.options import Format, ModelOptions, options_of_command, schema
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
-    from confide.planning.advice import Alternatives, Verdict
+    from confide.planning.advice import Verdict
     from confide.training.plan import AnyPlan
 
 
@@ -46,7 +46,7 @@ def plan(
     """
     from confide.cli import output
     from confide.cli.fitting import blocks_of_forecasts
-    from confide.planning.advice import Alternatives, verdict_of
+    from confide.planning.advice import beside_plan, verdict_of
     from confide.planning.simulation import COVERAGE, simulate
     from confide.privacy.budgets import with_amount
     from confide.privacy.mechanism import Plan
@@ -64,7 +64,7 @@ def plan(
     model = options.estimator(budget, columns)
     chosen, kernel = output.chosen_schema(model, rows), output.chosen_map(model, rows, features)
     decided: AnyPlan = model.plan(rows, features)
-    beside = None
+    beside, document = list[str](), dict[str, Any]()
     with output.working("simulating fits"):
         verdict = verdict_of(model, rows, features, plan=decided, **guesses)
         forecasts = [] if verdict.forecast is None or error is None else [verdict.forecast]
@@ -74,8 +74,8 @@ def plan(
             forecasts = [simulate(one, rows, features, **guesses) for one in asked]
         # A plan for noisy sums has no loss of the score, which bounds and comparisons need.
         if (details or output_format == "json") and budget.is_private and isinstance(decided, Plan):
-            beside = Alternatives.of(model, decided, rows, features, None if error is None else guesses)
-    document = decided.to_dict() | {"verdict": verdict.to_dict()} | ({"beside": beside.to_dict()} if beside else {})
+            beside, document["beside"] = beside_plan(model, decided, rows, features, None if error is None else guesses)
+    document = decided.to_dict() | {"verdict": verdict.to_dict()} | document
     if forecasts:
         document["forecast"] = [forecast_document(forecast, coverage=COVERAGE) for forecast in forecasts]
     screen = output.Screen(output_format)
@@ -116,16 +116,16 @@ def _blocks_of_verdict(verdict: Verdict, plan: AnyPlan) -> Iterator[Block]:
     yield Block("list", (*verdict.sentences, *of_interest))
 
 
-def _details(plan: AnyPlan, beside: Alternatives | None, choices: Iterator[Block]) -> Iterator[Block]:
+def _details(plan: AnyPlan, beside: list[str], choices: Iterator[Block]) -> Iterator[Block]:
     from confide.cli import output
     from confide.planning.advice import budget_sentence
 
     yield from output.blocks_of_plan(plan)
     yield text(budget_sentence(plan))
     yield from choices
-    if beside is not None:
+    if beside:
         yield heading("What to expect")
-        yield text(*beside.sentences())
+        yield text(*beside)
 
 
 # `confide sample-size`: how many rows suffice for a bound on the loss, before any data are read.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
@@ -32,31 +31,6 @@ from confide.training.charge import OwnRelease, keeps_released
 N_BINS = 64
 """Bins of a column of numbers, even on its scale. Within a bin, 1.6% of the range, a quantile is interpolated. More bins add
 noise to the number of rows below an edge (benchmarks/description.py)."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """What is released, in the order of the plan: the tables of the columns, then the cross tables.
-
-    Parameters
-    ----------
-    columns : the columns that are described
-    lines : for each of them, a number on a linear scale, or None for categories
-    tables : what the table of each of them is
-    cross : pairs of positions of columns
-    """
-
-    columns: tuple[Column, ...]
-    lines: tuple[NumberColumn | None, ...]
-    tables: tuple[ColumnTable, ...]
-    cross: tuple[tuple[int, int], ...]
-
-    def query(self, neighbours: Neighbours, persons: int) -> Tables:
-        """The numbers of cells of all tables, and how many columns are numbers."""
-        single = [table.n_cells for table in self.tables]
-        sizes = (*single, *(single[first] * single[second] for first, second in self.cross))
-        refuse_many_cells(sizes, "describe fewer columns or cross tables")
-        return Tables(sizes, sum(line is not None for line in self.lines), neighbours, persons)
 
 
 @keeps_released
@@ -142,21 +116,22 @@ def describe(
     """
     asked = OwnRelease.of("describe", budget, neighbours, max_rows_per_person, ledger, random_state)
     schema = schema_at(schema)
-    layout = _layout(schema, columns, cross_tables)
+    described, cross = _layout(schema, columns, cross_tables)
+    tables = tuple(map(_table_of, described))
     shares, confidence = checked_quantiles(quantiles), checked_level(level)
-    plan = SumPlan.of(layout.query(asked.neighbours, asked.most_rows), asked.budget)
+    plan = SumPlan.of(_query(tables, cross, asked.neighbours, asked.most_rows), asked.budget)
     void = asked.void("the counts may reveal any row")
     whom: dict[str, Any] = {"person": schema.person, "cohort": schema.cohort}
-    read, n_given = checked_columns(rows, Schema(layout.columns, **whom, table=schema.table), asked.persons)
+    read, n_given = checked_columns(rows, Schema(described, **whom, table=schema.table), asked.persons)
     n_rows = asked.public_number(n_given, schema)
     # The interval of a share then has all numbers from 0 to 1, and too few rows are known to divide a sum by.
     hidden = 0.0 if n_rows is None else LEAST_SIGNAL * plan.deviation / max(n_rows, 1)
     waste = sentence_of_waste(hidden, "it hides every share and every mean")
     facts = (plan.budget, asked.neighbours, asked.most_rows, *whom.values(), n_rows)
-    asked = asked.decided_by(plan.event, layout.columns, layout.cross, plan.query.sizes, *facts, schema=schema)
+    asked = asked.decided_by(plan.event, described, cross, plan.query.sizes, *facts, schema=schema)
     interrupted = asked.interrupted
-    released = asked.charged(partial(_sums, plan, layout, read), plan.event, [plan.lattice], waste)
-    return Description(plan, released, layout.tables, layout.cross, shares, confidence, n_rows, void, interrupted)
+    released = asked.charged(partial(_sums, plan, described, cross, read), plan.event, [plan.lattice], waste)
+    return Description(plan, released, tables, cross, shares, confidence, n_rows, void, interrupted)
 
 
 def plan_of_description(
@@ -169,12 +144,13 @@ def plan_of_description(
     max_rows_per_person: int = 1,
 ) -> SumPlan[Tables]:
     """The plan that `describe` makes of the same arguments, from public facts alone."""
-    layout = _layout(schema_at(schema), columns, cross_tables)
+    described, cross = _layout(schema_at(schema), columns, cross_tables)
     persons = checked("max_rows_per_person", max_rows_per_person)
-    return SumPlan.of(layout.query(Neighbours.parse(neighbours), persons), budget)
+    return SumPlan.of(_query(tuple(map(_table_of, described)), cross, Neighbours.parse(neighbours), persons), budget)
 
 
-def _layout(schema: Any, columns: Any, cross_tables: Any) -> _Layout:
+def _layout(schema: Any, columns: Any, cross_tables: Any) -> tuple[tuple[Column, ...], tuple[tuple[int, int], ...]]:
+    """The columns that are described, and pairs of their positions, whose cross tables come behind the tables of columns."""
     if not isinstance(schema, Schema):
         raise ParameterError("schema must be a Schema: the public description of the columns.")
     known: dict[str, Column] = {column.name: column for column in schema.columns}
@@ -203,8 +179,17 @@ def _layout(schema: Any, columns: Any, cross_tables: Any) -> _Layout:
     cross = tuple(_pair(pair, chosen, names) for pair in cross_tables)
     if len({frozenset(pair) for pair in cross}) < len(cross):
         raise ParameterError("cross_tables must name each pair of columns once.")
-    lines = tuple(NumberColumn(column.name, column.low, column.high) if column.is_number else None for column in chosen)
-    return _Layout(chosen, lines, tuple(map(_table_of, chosen)), cross)
+    return chosen, cross
+
+
+def _query(
+    tables: tuple[ColumnTable, ...], cross: tuple[tuple[int, int], ...], neighbours: Neighbours, persons: int
+) -> Tables:
+    """The numbers of cells of all tables, and how many columns are numbers."""
+    single = [table.n_cells for table in tables]
+    sizes = (*single, *(single[first] * single[second] for first, second in cross))
+    refuse_many_cells(sizes, "describe fewer columns or cross tables")
+    return Tables(sizes, sum(bool(table.edges) for table in tables), neighbours, persons)
 
 
 def _pair(pair: Any, chosen: tuple[Column, ...], names: list[str]) -> tuple[int, int]:
@@ -225,19 +210,25 @@ def _table_of(column: Column) -> ColumnTable:
     return ColumnTable(column.name, levels_shown(column))
 
 
-def _sums(plan: SumPlan[Tables], layout: _Layout, read: ReadColumns, entropy: Entropy) -> ReleasedTables:
+def _sums(
+    plan: SumPlan[Tables],
+    columns: tuple[Column, ...],
+    cross: tuple[tuple[int, int], ...],
+    read: ReadColumns,
+    entropy: Entropy,
+) -> ReleasedTables:
     """Add up what each row has in each table, as integers, in whatever order rows come; and release the sums."""
     counts = [np.zeros(size, dtype=np.int64) for size in plan.query.sizes]
     moments = np.zeros((plan.query.n_moments, 2), dtype=np.int64)
     for piece in read():
         cells, of_numbers = [], iter(moments)
-        for table, line, values in zip(layout.tables, layout.lines, piece, strict=True):
-            cells.append(_cells(table, values))
-            if line is not None:
+        for column, values in zip(columns, piece, strict=True):
+            cells.append(_cells(_table_of(column), values))
+            if column.is_number:
                 # In units of half the range, whatever the scale of the column.
-                total = next(of_numbers)
+                line, total = NumberColumn(column.name, column.low, column.high), next(of_numbers)
                 total += moments_of(line.stretched(values.astype(np.float64)))
-        pairs = [cells[first] * plan.query.sizes[second] + cells[second] for first, second in layout.cross]
+        pairs = [cells[first] * plan.query.sizes[second] + cells[second] for first, second in cross]
         for totals, of_rows in zip(counts, (*cells, *pairs), strict=True):
             totals += counted(of_rows, totals.size)
     released: ReleasedTables = plan.release((counts, moments), entropy)

@@ -29,7 +29,6 @@ from confide.training.auto_mechanism import MECHANISM_NAMES
 
 if TYPE_CHECKING:
     from confide.estimators.linear_model import PrivateLinearModel
-    from confide.planning.bounds import UtilityBound
 
 
 # What stands beside a plan in `confide plan`: a bound on the cost of its noise, and other mechanisms.
@@ -56,52 +55,31 @@ def with_delta(estimator: Any, forecast: Forecast, simulated: Callable[..., Fore
     return None
 
 
-@dataclass(frozen=True)
-class Alternatives:
-    """A bound on the cost of a plan's noise, and what other mechanisms would do instead.
+def beside_plan(
+    model: PrivateLinearModel, decided: Plan, rows: int | None, features: int | None, guesses: dict[str, Any] | None
+) -> tuple[list[str], dict[str, Any]]:
+    """A bound on the cost of a plan's noise, and what other mechanisms would do instead: in sentences, and as JSON values.
 
-    Attributes
+    Parameters
     ----------
-    bound : what the noise of the plan can cost at most; None where none is proven
-    errors : test error forecast for each other mechanism, with the alpha and the loss that it would choose
+    model : a classifier with a finite budget
+    decided : its plan
+    rows, features : as in the plan
+    guesses : `error` and `positive_rate` for `simulate`; None for no forecasts
     """
-
-    bound: UtilityBound | None
-    errors: dict[str, float]
-
-    @classmethod
-    def of(
-        cls, model: PrivateLinearModel, decided: Plan, rows: int | None, features: int | None, guesses: dict[str, Any] | None
-    ) -> Alternatives:
-        """The alternatives to the plan of a model.
-
-        Parameters
-        ----------
-        model : a classifier with a finite budget
-        decided : its plan
-        rows, features : as in the plan
-        guesses : `error` and `positive_rate` for `simulate`; None for no forecasts
-        """
-        bound = utility_bound(decided) if has_utility_bound(decided) else None
-        errors = {}
-        if guesses is not None:
-            for name in (other for other in MECHANISM_NAMES[1:] if other != decided.mechanism):
-                with suppress(ParameterError):
-                    errors[name] = simulate(estimator_with(model, mechanism=name), rows, features, **guesses).error
-        return cls(bound, errors)
-
-    def sentences(self) -> list[str]:
-        """For people, each a paragraph or an item of a list."""
-        said = [_HOW_TO_COMPARE, wording("no bound on noise") if self.bound is None else str(self.bound)]
-        if self.errors:
-            said.append("Forecast accuracy of other mechanisms, each at the alpha that it would choose:")
-            said += [f"- {name} {1.0 - error:.4f}" for name, error in self.errors.items()]
-        return said
-
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON form."""
-        utility = None if self.bound is None else asdict(self.bound)
-        return {"utility": utility} | ({"mechanism_errors": self.errors} if self.errors else {})
+    bound = utility_bound(decided) if has_utility_bound(decided) else None
+    said = [_HOW_TO_COMPARE, wording("no bound on noise") if bound is None else str(bound)]
+    document: dict[str, Any] = {"utility": None if bound is None else asdict(bound)}
+    errors = {}
+    if guesses is not None:
+        for name in (other for other in MECHANISM_NAMES[1:] if other != decided.mechanism):
+            with suppress(ParameterError):
+                errors[name] = simulate(estimator_with(model, mechanism=name), rows, features, **guesses).error
+    if errors:
+        said.append("Forecast accuracy of other mechanisms, each at the alpha that it would choose:")
+        said += [f"- {name} {1.0 - error:.4f}" for name, error in errors.items()]
+        document["mechanism_errors"] = errors
+    return said, document
 
 
 _ENOUGH, _FEW = 0.025, 0.2

@@ -206,14 +206,13 @@ def simulate(
     encoder = None if schema is None else Encoder(schema)
     # The made-up rows are cached by these facts, so that a curve over many budgets finds the strength of the signal once.
     encoded = encoder.row_bound if encoder and encoder.n_features == problem.n_features else problem.row_bound
-    width, n_made_up = (problem.n_features, problem.intercept), min(_N_ROWS, problem.n_rows_low)
-    facts = _Facts(problem.loss, problem.row_bound, encoded, *width, n_made_up)
+    facts = (problem.loss, problem.row_bound, problem.intercept, min(_N_ROWS, problem.n_rows_low))
     if n_designs is None:
         n_designs = _N_DESIGNS if problem.n_weights <= _MANY_WEIGHTS else _N_DESIGNS_OF_MANY_WEIGHTS
     check_arguments({"n_designs": n_designs})
     mean_weight = design_of(estimator).usual_weight
     seeds = range(seed, seed + n_designs)
-    made_up = ((_made_up_rows(facts, error, positive_rate, number), number) for number in seeds)
+    made_up = ((_made_up_rows(facts, encoded, problem.n_features, error, positive_rate, number), number) for number in seeds)
     errors = np.concatenate([_with_noise(plan, *rows, mean_weight) + error for rows in made_up])
     forecast = float(errors.mean())
     return Forecast(forecast, *_range(forecast, error, constant_error), error, constant_error, plan)
@@ -273,7 +272,7 @@ def _with_noise(plan: Plan, made_up: _MadeUpRows, seed: int, mean_weight: float)
     """(draws,) errors that privacy adds to the error of the exact fit."""
     # The objective is a sum over rows. Here it has only a part of the rows, so ridge and noise are scaled by that part. And
     # these rows have the weight 1, so both are counted in units of the mean weight.
-    part = made_up.facts.n_rows / plan.problem.n_rows_low / mean_weight
+    part = made_up.n_rows / plan.problem.n_rows_low / mean_weight
     entropy, nothing = Entropy.seeded(seed), np.zeros((1, plan.problem.n_weights))
     draws = [plan.noise.draw(entropy) if plan.noise else nothing for _ in range(_N_DRAWS)]
     noise = np.concatenate(draws)
@@ -289,24 +288,14 @@ def _with_noise(plan: Plan, made_up: _MadeUpRows, seed: int, mean_weight: float)
     return np.maximum(0.0, made_up.errors(released) - made_up.error)
 
 
-@dataclass(frozen=True, slots=True)
-class _Facts:
-    """What a design has to know of a problem, and a fit to its rows."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _MadeUpRows:
+    """Made-up rows: `n_rows` to train on, then those to test on; and what a fit to them has to know of a problem."""
 
     loss: Loss
     row_bound: RowBound
-    encoded: RowBound
-    """Bound within which rows are made up. A fit clips them to `row_bound`."""
-    n_features: int
     intercept: float
     n_rows: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _MadeUpRows:
-    """Made-up rows: `facts.n_rows` to train on, then those to test on."""
-
-    facts: _Facts
     rows: Array
     labels: Array
     error: float = math.nan
@@ -315,14 +304,13 @@ class _MadeUpRows:
     @property
     def source(self) -> MemorySource:
         """The rows to train on."""
-        return MemorySource(ArrayBlocks(self.rows[: self.facts.n_rows]), self.labels[: self.facts.n_rows])
+        return MemorySource(ArrayBlocks(self.rows[: self.n_rows]), self.labels[: self.n_rows])
 
     def minimisers(self, l2: float, linear: Array, start: Array, penalty: Penalty = RIDGE) -> Array:
         """(k, D) weights that minimise the perturbed problems, with these `linear` terms (k, D) and this penalty."""
-        facts, m = self.facts, self.facts.n_rows
-        parts = (self.source, facts.loss, facts.row_bound, facts.intercept, l2, linear)
+        parts = (self.source, self.loss, self.row_bound, self.intercept, l2, linear)
         objective: Objectives = Objective(*parts, penalty=penalty)
-        enough = 1e-6 * m * objective.row_norm
+        enough = 1e-6 * self.n_rows * objective.row_norm
         if start.shape[1] <= _MANY_WEIGHTS:
             return NewtonThenFallback().solve(objective, start, enough).weights
         # A Hessian of many weights takes as long as many gradients, so all problems and all steps share one.
@@ -337,22 +325,28 @@ class _MadeUpRows:
 
     def errors(self, weights: Array) -> Array:
         """(k,) shares of mistakes on the test rows."""
-        fresh, labels = self.facts.row_bound.clip(self.rows[self.facts.n_rows :]), self.labels[self.facts.n_rows :]
-        if self.facts.intercept:
-            fresh = np.column_stack([fresh, np.full(len(fresh), self.facts.intercept)])
+        fresh, labels = self.row_bound.clip(self.rows[self.n_rows :]), self.labels[self.n_rows :]
+        if self.intercept:
+            fresh = np.column_stack([fresh, np.full(len(fresh), self.intercept)])
         return np.asarray(((fresh @ weights.T > 0.0) != (labels[:, None] > 0)).mean(axis=0))
 
 
 @lru_cache(maxsize=2 * _N_DESIGNS)
-def _made_up_rows(facts: _Facts, error: float, positive_rate: float, seed: int) -> _MadeUpRows:
-    """Rows of a design with the strength at which a fit without noise, and with a small ridge, has this test error."""
-    labels, rows_at = _design(facts.encoded, facts.n_features, _N_ROWS + facts.n_rows, positive_rate, seed)
-    little = _SMALL_RIDGE * facts.n_rows * norm_with_intercept(facts.row_bound, facts.intercept) ** 2
-    nothing = np.zeros((1, facts.n_features + (facts.intercept != 0.0)))
+def _made_up_rows(
+    facts: tuple[Loss, RowBound, float, int], encoded: RowBound, n_features: int, error: float, rate: float, seed: int
+) -> _MadeUpRows:
+    """Rows of a design with the strength at which a fit without noise, and with a small ridge, has this test error.
+
+    They are made up within the bound `encoded`, and a fit clips them to its own, which is one of the `facts`.
+    """
+    _, row_bound, intercept, n_rows = facts
+    labels, rows_at = _design(encoded, n_features, _N_ROWS + n_rows, rate, seed)
+    little = _SMALL_RIDGE * n_rows * norm_with_intercept(row_bound, intercept) ** 2
+    nothing = np.zeros((1, n_features + (intercept != 0.0)))
     weights, low, high = nothing, 0.02, _MAX_STRENGTH
     while True:
         middle = math.sqrt(low * high)
-        made_up = _MadeUpRows(facts, rows_at(middle), labels)
+        made_up = _MadeUpRows(*facts, rows_at(middle), labels)
         weights = made_up.minimisers(little, nothing, weights)
         exact = float(made_up.errors(weights)[0])
         # A closer match would be below the sampling error of the test rows.

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from confide._version import __version__
-from confide.blocks import Block, Section, markdown_of, plain
+from confide.blocks import Block, markdown_of, plain, section
 from confide.estimators.released import ReleasedCoefficients
 from confide.known_words import printable_lines
 from confide.report.accuracy import forecast_document
@@ -28,8 +28,8 @@ def card_of(contents: Contents, model: str = "", schema: str = "SCHEMA.toml", no
     """
     checksums = Block("facts", contents.checksums, ("Of", "SHA-256"))
     sections = [
-        Section("Facts", contents.facts_box),
-        Section("Checksums, SHA-256", [checksums]),
+        section("Facts", contents.facts_box),
+        section("Checksums, SHA-256", [checksums]),
         contents.gain,
         contents.findings(whole=True),
         contents.accuracy,
@@ -42,7 +42,7 @@ def card_of(contents: Contents, model: str = "", schema: str = "SCHEMA.toml", no
         f"# {contents.heading}\n\n{plain(contents.purpose)}",
         f"> **{plain(contents.verdict.headline)}**\n"
         + "".join(f">\n> {plain(sentence)}\n" for sentence in contents.verdict.sentences if sentence),
-        *(f"## {section.title}\n\n{markdown_of(*section.blocks)}" for section in sections if section is not None),
+        *(markdown_of(block) for block in sections if block is not None),
         f"## Verify\n\n```sh\n{contents.command_to_verify(model, schema)}\n```{note}",
     ]
     # Nothing in a card may control the terminal that shows it.

@@ -16,7 +16,7 @@ import numpy as np
 
 from confide._version import __version__
 from confide.accounting.ledger import Ledger
-from confide.blocks import Block, Section, heading, text
+from confide.blocks import Block, heading, section, text
 from confide.errors import ParameterError, wording
 from confide.estimators.evaluation import said_by_model
 from confide.estimators.linear_model import checksum_of_model, released_model
@@ -212,18 +212,18 @@ class Contents:
         ledger = "" if self.ledger is None else f" --ledger {self.ledger.name or 'LEDGER.db'}"
         return f"confide verify {model}{ledger}{'' if self.schema is None else f' --schema {schema}'}"
 
-    def findings(self, *, whole: bool = False) -> Section:
+    def findings(self, *, whole: bool = False) -> Block:
         """What the model says: as much as fits on a page that is signed, with pictures; or `whole`, as tables."""
-        return Section("What the model says", main_findings(self.model, self.level, self.adjust, whole=whole))
+        return section("What the model says", main_findings(self.model, self.level, self.adjust, whole=whole))
 
     @property
-    def gain(self) -> Section:
+    def gain(self) -> Block:
         """What an attacker can gain."""
         title = "What an attacker can gain"
         if self.guarantee.void is None and not self.is_sound:
-            return Section(title, [text("It is not known: the guarantee that is stated does not follow from the facts.")])
+            return section(title, [text("It is not known: the guarantee that is stated does not follow from the facts.")])
         if not self.odds:
-            return Section(title, [text("There is no limit: the release may reveal any row, as the verdict says.")])
+            return section(title, [text("There is no limit: the release may reveal any row, as the verdict says.")])
         meaning = (
             f"An attacker who knows every other row and the code, and has unlimited computing time, guesses at even odds "
             f"{question_of(self.guarantee)}. Below is the largest probability of guessing right."
@@ -233,10 +233,10 @@ class Contents:
         blocks = [text(meaning), Block("figure", rows, heads, drawing=odds_picture(self.odds))]
         if self.ledger is not None and self.ledger.unit_note is not None:
             blocks.append(text(f"What all releases in the ledger cost together is not shown. {self.ledger.unit_note}"))
-        return Section(title, blocks)
+        return section(title, blocks)
 
     @property
-    def accuracy(self) -> Section:
+    def accuracy(self) -> Block:
         """How accurate the model is, measured and forecast."""
         parts, groups = [], list[Block]()
         if (rated := self.evaluation) is not None:
@@ -255,30 +255,30 @@ class Contents:
             unknown = "It is not stated here: no evaluation on private rows was given, and no guess of the error without "
             parts.append(text(f"{unknown}privacy from which to forecast it."))
         by_group = [heading("By group"), Block("group", groups, style="groups")] if groups else []
-        return Section("How accurate it is", [Block("group", parts, style="pair"), *by_group], whole=not groups)
+        return section("How accurate it is", [Block("group", parts, style="pair"), *by_group], whole=not groups)
 
     @property
-    def confirmed(self) -> Section | None:
+    def confirmed(self) -> Block | None:
         """What the signer confirms; None where there is nothing to sign."""
         meaning = text("The guarantee is proven if these points hold. No program can check them.")
         blocks = [meaning, Block("confirm", self.points)]
-        return Section("What the signer confirms", blocks, whole=True) if self.points else None
+        return section("What the signer confirms", blocks, whole=True) if self.points else None
 
     @property
-    def word_by_word(self) -> Section:
+    def word_by_word(self) -> Block:
         """The statement of the guarantee, and its assumptions."""
         sentences = (line for line in self.guarantee.statement().split("\n") if not line.startswith("  - "))
         blocks = [*map(text, sentences), Block("numbered", self.guarantee.assumptions)]
-        return Section("Guarantee, word by word", blocks)
+        return section("Guarantee, word by word", blocks)
 
     @property
-    def not_promised(self) -> Section | None:
+    def not_promised(self) -> Block | None:
         """What the guarantee does not promise; None without a guarantee."""
-        section = Section("What the guarantee does not promise", [Block("list", NOT_PROMISED)])
-        return section if self.guarantee.void is None else None
+        promises = self.guarantee.void is None
+        return section("What the guarantee does not promise", [Block("list", NOT_PROMISED)]) if promises else None
 
     @property
-    def appendix(self) -> list[Section]:
+    def appendix(self) -> list[Block]:
         """Everything else, for those who read more than they sign."""
         facts = (
             ("mechanism", self.guarantee.mechanism),
@@ -287,8 +287,8 @@ class Contents:
         )
         return [
             self.word_by_word,
-            Section("Facts of the fit", [Block("facts", facts)]),
-            Section("Effects and coefficients", all_findings(self.model, self.level, self.adjust)),
+            section("Facts of the fit", [Block("facts", facts)]),
+            section("Effects and coefficients", all_findings(self.model, self.level, self.adjust)),
         ]
 
     @property

@@ -18,7 +18,7 @@ from typing import Any
 from confide._version import __version__
 from confide.accounting.ledger import Ledger
 from confide.accounting.records import now
-from confide.blocks import Block, Section, facts_as_html, html_of, html_of_section, table
+from confide.blocks import Block, facts_as_html, html_of, section, table
 from confide.budget_warnings import EXAMPLE_DELTA, cautions
 from confide.errors import ParameterError
 from confide.guarantee import Guarantee
@@ -108,14 +108,14 @@ def page_of(contents: Contents) -> str:
         # On the pages that are signed. A screen hides them, because its appendix can be opened.
         listed = html_of(Block("numbered", contents.guarantee.assumptions))
         assumptions = f'<section class="paper"><h2>Assumptions of the guarantee</h2>{listed}</section>'
-    facts = Section("Facts", contents.facts_box)
+    facts = section("Facts", contents.facts_box)
     sections = [contents.findings(), contents.accuracy, contents.confirmed]
     parts = [
         _verdict(contents),
-        f'<div class="top">{html_of_section(facts)}{html_of_section(contents.gain)}</div>',
+        f'<div class="top">{html_of(facts)}{html_of(contents.gain)}</div>',
         facts_as_html(contents.checksums, ' checksums" aria-label="Checksums, SHA-256'),
         assumptions if are_first else "",
-        *(html_of_section(section) for section in sections if section is not None),
+        *(html_of(block) for block in sections if block is not None),
         _sign(contents, "printed above" if are_first else "printed below"),
         "" if are_first else assumptions,
         _appendix(contents),
@@ -181,7 +181,7 @@ def _sign(contents: Contents, place: str) -> str:
 
 
 def _appendix(contents: Contents) -> str:
-    parts = [f"<h2>{section.title}</h2>{html_of(*section.blocks)}" for section in contents.appendix]
+    parts = [f"<h2>{part.title}</h2>{html_of(*part.lines)}" for part in contents.appendix]
     if contents.schema is not None:
         apart = ", apart from what it names as released" if contents.schema.has_released else ""
         parts.append(
@@ -189,7 +189,7 @@ def _appendix(contents: Contents) -> str:
             f'<pre tabindex="0" role="region" aria-label="Schema">{escape(contents.schema.to_toml())}</pre>'
         )
     if (last := contents.not_promised) is not None:
-        parts.append(f"<h2>{last.title}</h2>{html_of(*last.blocks)}")
+        parts.append(f"<h2>{last.title}</h2>{html_of(*last.lines)}")
     return f'<details class="appendix"><summary>Technical appendix</summary>{"".join(parts)}</details>'
 
 
