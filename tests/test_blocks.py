@@ -12,13 +12,12 @@ import pytest
 import confide
 from confide.blocks import (
     Block,
-    Section,
     heading,
     html_of,
-    html_of_section,
     markdown_of,
     plain,
     scroll,
+    section,
     table,
     text,
     text_of,
@@ -90,8 +89,7 @@ def test_a_figure_is_drawn_on_a_page_and_told_in_numbers_on_a_card():
 
 def test_a_section_that_must_stay_whole_says_so():
     assert (
-        html_of_section(Section("A & B", [text("x")], whole=True))
-        == "<section class=whole><h2>A &amp; B</h2>\n<p>x</p></section>"
+        html_of(section("A & B", [text("x")], whole=True)) == "<section class=whole><h2>A &amp; B</h2>\n<p>x</p></section>"
     )
 
 
@@ -113,8 +111,8 @@ def test_page_and_card_say_the_same_sentences(released):
     contents = contents_of(released(), evaluation=rates() if released() is logistic()[0] else None)
     page, card = " ".join(unescape(page_of(contents)).split()), card_of(contents)
     sections = [contents.gain, contents.findings(whole=True), contents.accuracy, contents.confirmed, contents.not_promised]
-    for section in sections:
-        for sentence in sentences([] if section is None else section.blocks):
+    for part in sections:
+        for sentence in sentences([] if part is None else part.lines):
             assert " ".join(sentence.split()) in page
             assert plain(sentence) in card
 

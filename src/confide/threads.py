@@ -86,33 +86,29 @@ def progress(told: Progress | None = None) -> Iterator[None]:
     if told is not None and not callable(told):
         raise ParameterError("progress must be given a function of what is done and a number of rows, or None.")
     line = _Line()
-    token = _told.set(Told(told or line))
+    token = _told.set(until_it_raises(told or line))
     try:
         yield
     finally:
         _told.reset(token)
-        Told(lambda *_: line.end())("", 0)
+        until_it_raises(lambda *_: line.end())("", 0)
 
 
-class Told:
-    """A function that is told of passes until it raises: its error must not stop a fit whose budget is spent.
+def until_it_raises(told: Progress) -> Progress:
+    """A function that is told of passes until it raises: its error must not stop a fit whose budget is spent."""
+    is_told = True
 
-    Parameters
-    ----------
-    told : the function
-    """
-
-    def __init__(self, told: Progress) -> None:
-        self._told: Progress | None = told
-
-    def __call__(self, what: str, n_rows: int) -> None:
+    def tell(what: str, n_rows: int) -> None:
+        nonlocal is_told
         try:
-            if self._told is not None:
-                self._told(what, n_rows)
+            if is_told:
+                told(what, n_rows)
         except Exception as error:  # noqa: BLE001 - a user's code may raise anything
-            self._told = None
+            is_told = False
             with suppress(Exception):  # standard error may be closed, and is None without a console
                 sys.stderr.write(f"confide: no more progress is shown: its function raised {type(error).__name__}.\n")
+
+    return tell
 
 
 class Pass:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
+from confide.cli.plan import beside_plan
 from confide.estimators.logistic import LogisticRegression
-from confide.planning.advice import beside_plan
 from confide.planning.bounds import utility_bound
 from confide.planning.simulation import simulate
 from tests.cli.commands import run

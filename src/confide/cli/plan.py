@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from confide.blocks import Block, heading, text, verbatim
 from confide.cli.option_values import chosen_budget, in_words_of_options
 from confide.cli.options import Format, ModelOptions, options_of_command, schema_of
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 
 if TYPE_CHECKING:
+    from confide.estimators.linear_model import PrivateLinearModel
     from confide.planning.advice import Verdict
+    from confide.privacy.mechanism import Plan
     from confide.training.plan import AnyPlan
 
 
 _ADVICE = "--details shows the plan: its noise, curves, and what other mechanisms would do."
+_HOW_TO_COMPARE = "Compare plans by their noise in rows, as a share of all rows: the smaller the better."
 _CURVE_FACTORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 """The budgets of a curve, as multiples of the given one."""
 
@@ -46,7 +51,7 @@ def plan(
     """
     from confide.cli import output
     from confide.cli.fitting import blocks_of_forecasts
-    from confide.planning.advice import beside_plan, verdict_of
+    from confide.planning.advice import verdict_of
     from confide.planning.simulation import COVERAGE, simulate
     from confide.privacy.budgets import with_amount
     from confide.privacy.mechanism import Plan
@@ -87,6 +92,38 @@ def plan(
     if page is not None:
         screen.show(_written_page(page, options, schema, model, rows, features, force=force, **guesses))
     screen.answer(lambda: document | output.choices_document(chosen, kernel), [] if details else [text(_ADVICE)])
+
+
+def beside_plan(
+    model: PrivateLinearModel, decided: Plan, rows: int | None, features: int | None, guesses: dict[str, Any] | None
+) -> tuple[list[str], dict[str, Any]]:
+    """A bound on the cost of a plan's noise, and what other mechanisms would do instead: in sentences, and as JSON values.
+
+    Parameters
+    ----------
+    model : a classifier with a finite budget
+    decided : its plan
+    rows, features : as in the plan
+    guesses : `error` and `positive_rate` for `simulate`; None for no forecasts
+    """
+    from confide.planning.bounds import has_utility_bound, utility_bound
+    from confide.planning.made_up_fits import estimator_with
+    from confide.planning.simulation import simulate
+    from confide.training.auto_mechanism import MECHANISM_NAMES
+
+    bound = utility_bound(decided) if has_utility_bound(decided) else None
+    said = [_HOW_TO_COMPARE, wording("no bound on noise") if bound is None else str(bound)]
+    document: dict[str, Any] = {"utility": None if bound is None else asdict(bound)}
+    errors = {}
+    if guesses is not None:
+        for name in (other for other in MECHANISM_NAMES[1:] if other != decided.mechanism):
+            with suppress(ParameterError):
+                errors[name] = simulate(estimator_with(model, mechanism=name), rows, features, **guesses).error
+    if errors:
+        said.append("Forecast accuracy of other mechanisms, each at the alpha that it would choose:")
+        said += [f"- {name} {1.0 - error:.4f}" for name, error in errors.items()]
+        document["mechanism_errors"] = errors
+    return said, document
 
 
 def _written_page(

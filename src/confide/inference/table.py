@@ -193,6 +193,8 @@ class Coefficient(Interval):
         family, and in a table without correction.
     columns : tuple of str
         Names of the columns that it is about; none for the intercept.
+    analysis : str
+        In a family of several analyses, the name of the one that it belongs to.
     """
 
     estimate: float
@@ -207,6 +209,7 @@ class Coefficient(Interval):
     span: float = 1.0
     adjusted_p_value: float | None = None
     columns: tuple[str, ...] = ()
+    analysis: str = ""
 
     @property
     def size(self) -> tuple[bool, float]:

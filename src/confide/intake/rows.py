@@ -36,7 +36,7 @@ from confide.intake.arrays import MemoryTable, names_of_columns, row_weights_of,
 from confide.intake.parameters import schema_at
 from confide.intake.specification import CheckedRows, Columns, RowSpecification
 from confide.intake.targets import NEEDS_EXPOSURE, ReadTargets, number_column
-from confide.threads import Progress, Told, begun
+from confide.threads import Progress, begun, until_it_raises
 
 
 def exposure_of(X: Any, declared: Exposure | None, exposure: Any) -> Any:
@@ -397,7 +397,7 @@ def open_rows(
     folder: Path | str | None = checked_cache(cache) if not isinstance(cache, bool) else "" if cache else None
     paths = files_of(rows, described, query, target)
     parts = tuple(FilePart(Stamp.of(path), kinds_read(described, target)) for path in paths)
-    files = FileRows(described, parts, folder, None if progress is None else Told(progress), target)
+    files = FileRows(described, parts, folder, None if progress is None else until_it_raises(progress), target)
     if client is None:
         return files
     return importlib.import_module("confide.data.dask").rows_of_files(files, client)  # type: ignore[no-any-return]

@@ -8,16 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from confide.budget_warnings import of_many_classes
 from confide.errors import ParameterError, wording
 from confide.expected_noise import noise_in_rows, wasted
 from confide.features.schema import Schema
 from confide.inference.sampling_design import SamplingDesign
-from confide.planning.bounds import has_utility_bound, utility_bound
 from confide.planning.made_up_fits import (
     estimator_with,
     estimator_with_chosen_schema,
@@ -25,15 +24,6 @@ from confide.planning.made_up_fits import (
 from confide.planning.simulation import Forecast, design_of, is_by_fits, simulate
 from confide.privacy.budgets import ApproxDP, as_budget
 from confide.privacy.mechanism import Plan
-from confide.training.auto_mechanism import MECHANISM_NAMES
-
-if TYPE_CHECKING:
-    from confide.estimators.linear_model import PrivateLinearModel
-
-
-# What stands beside a plan in `confide plan`: a bound on the cost of its noise, and other mechanisms.
-
-_HOW_TO_COMPARE = "Compare plans by their noise in rows, as a share of all rows: the smaller the better."
 
 _DELTA = 1e-6
 _LEAST_GAIN, _LEAST_PART = 0.04, 0.25
@@ -53,33 +43,6 @@ def with_delta(estimator: Any, forecast: Forecast, simulated: Callable[..., Fore
         if forecast.error - better.error >= least:
             return better
     return None
-
-
-def beside_plan(
-    model: PrivateLinearModel, decided: Plan, rows: int | None, features: int | None, guesses: dict[str, Any] | None
-) -> tuple[list[str], dict[str, Any]]:
-    """A bound on the cost of a plan's noise, and what other mechanisms would do instead: in sentences, and as JSON values.
-
-    Parameters
-    ----------
-    model : a classifier with a finite budget
-    decided : its plan
-    rows, features : as in the plan
-    guesses : `error` and `positive_rate` for `simulate`; None for no forecasts
-    """
-    bound = utility_bound(decided) if has_utility_bound(decided) else None
-    said = [_HOW_TO_COMPARE, wording("no bound on noise") if bound is None else str(bound)]
-    document: dict[str, Any] = {"utility": None if bound is None else asdict(bound)}
-    errors = {}
-    if guesses is not None:
-        for name in (other for other in MECHANISM_NAMES[1:] if other != decided.mechanism):
-            with suppress(ParameterError):
-                errors[name] = simulate(estimator_with(model, mechanism=name), rows, features, **guesses).error
-    if errors:
-        said.append("Forecast accuracy of other mechanisms, each at the alpha that it would choose:")
-        said += [f"- {name} {1.0 - error:.4f}" for name, error in errors.items()]
-        document["mechanism_errors"] = errors
-    return said, document
 
 
 _ENOUGH, _FEW = 0.025, 0.2

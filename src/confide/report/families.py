@@ -22,7 +22,7 @@ from confide.estimators.linear_model import PrivateLinearModel, checksum_of_mode
 from confide.estimators.loading import load_linear
 from confide.files import sha256_of
 from confide.inference.intervals import Target
-from confide.inference.rates import Interval, json_form
+from confide.inference.rates import json_form
 from confide.inference.table import (
     METHODS_UNDER_ANY_DEPENDENCE,
     RATES,
@@ -44,25 +44,6 @@ HEADINGS = ("analysis", "coefficient", "unit", "coef", "low", "high", "p", "adju
 _FIELDS = ("analysis", "name", "unit", "estimate", "low", "high", "p_value", "adjusted_p_value")
 
 
-@dataclass(frozen=True, slots=True)
-class Hypothesis(Interval):
-    """One test of the family: that a coefficient of the population is 0.
-
-    Attributes
-    ----------
-    analysis : name of the analysis
-    name, unit : the coefficient and its unit; "" for a p-value from elsewhere
-    estimate, low, high : the coefficient, and the ends of its interval; NaN for a p-value from elsewhere
-    p_value, adjusted_p_value : by itself, and corrected for the family
-    """
-
-    analysis: str
-    name: str
-    unit: str
-    p_value: float
-    adjusted_p_value: float
-
-
 @suggest_keywords_of
 @dataclass(frozen=True, slots=True)
 class Family(Shown):
@@ -70,24 +51,25 @@ class Family(Shown):
 
     Attributes
     ----------
-    hypotheses : tuple of Hypothesis
+    hypotheses : tuple of Coefficient
+        Each with its `analysis` and its `adjusted_p_value`; of a p-value from elsewhere, numbers are NaN and its name is "".
     method : "holm", "bonferroni" or "fdr_by"
     level : the probability with which all intervals together contain their targets
     analyses : what each analysis is, in words, by name
     left_out : sentences on charges of the ledger that brought no test into the family
     """
 
-    hypotheses: tuple[Hypothesis, ...]
+    hypotheses: tuple[Coefficient, ...]
     method: str
     level: float
     analyses: Mapping[str, str]
     left_out: tuple[str, ...] = ()
 
-    def rejected(self, size: float = 0.05) -> tuple[Hypothesis, ...]:
+    def rejected(self, size: float = 0.05) -> tuple[Coefficient, ...]:
         """The hypotheses whose corrected p-value is at most `size`, which is strictly between 0 and 1."""
         if not 0.0 < as_float(size) < 1.0:
             raise ParameterError("size must be a probability strictly between 0 and 1, such as 0.05.")
-        return tuple(one for one in self.hypotheses if one.adjusted_p_value <= size)
+        return tuple(one for one in self.hypotheses if (one.adjusted_p_value or 0.0) <= size)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -109,7 +91,7 @@ class Family(Shown):
         """The cells of the table as text, line by line."""
         cells: list[tuple[str, ...]] = []
         for one in self.hypotheses:
-            p_values = ["<0.0001" if p < 1e-4 else f"{p:.4f}" for p in (one.p_value, one.adjusted_p_value)]
+            p_values = ["<0.0001" if p < 1e-4 else f"{p:.4f}" for p in (one.p_value, one.adjusted_p_value or 0.0)]
             cells.append((one.analysis, one.name, one.unit, *one.readable, *p_values))
         return cells
 
@@ -203,17 +185,17 @@ def family(
     known = {name for lines in tables for one in lines or () for name in (one.name, *one.columns)}
     if unknown := [name for name in wanted or () if name not in known]:
         raise ParameterError(f"no analysis has a coefficient of {listed(unknown)}.")
-    rows: list[tuple[float, float, float, str, str, str, float]] = []
+    rows, nan = list[Coefficient](), math.nan
     for member, lines in zip(members, tables, strict=True):
         if member.model is None or lines is None:
-            rows.append((math.nan, math.nan, math.nan, member.name, "", "", member.p_value))
+            rows.append(Coefficient(nan, nan, nan, nan, nan, nan, member.p_value, "", analysis=member.name))
             continue
         wide = member.model.summary(level_of_each(level, count), target).coefficients
-        kept = [one for one in wide if one.name in {line.name for line in lines} and one.unit]
-        rows += [(one.estimate, one.low, one.high, member.name, one.name, one.unit, one.p_value) for one in kept]
-    adjusted = adjusted_p_values([hypothesis[-1] for hypothesis in rows], method).tolist()
+        kept = {line.name for line in lines}
+        rows += [replace(one, analysis=member.name) for one in wide if one.name in kept and one.unit]
+    adjusted = adjusted_p_values([one.p_value for one in rows], method).tolist()
     return Family(
-        tuple(Hypothesis(*hypothesis, adjusted_p_value=value) for hypothesis, value in zip(rows, adjusted, strict=True)),
+        tuple(replace(one, adjusted_p_value=value) for one, value in zip(rows, adjusted, strict=True)),
         method,
         float(level),
         {member.name: member.in_words(target) for member in members},
