@@ -16,12 +16,13 @@ from __future__ import annotations
 import math
 import pickle
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from inspect import isclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import kl_div, ndtr, ndtri, softmax
 
@@ -37,6 +38,8 @@ from confide.privacy.gaussian import mu_within
 from confide.privacy.noise import Entropy
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from confide.features.columns import Column
     from confide.features.schema import Schema
 
@@ -173,10 +176,9 @@ def _without_privacy(exact: Any, table: _Table, outcome: Outcome, n_rows: int, s
         key = pickle.dumps((n_rows, exact.get_params(deep=False)))
     except (pickle.PicklingError, AttributeError, TypeError):  # a loss of the user's own that cannot be written
         return _fitted(exact, table, outcome, n_rows, seed)
-    best = table[2]
-    if key not in best:
-        best[key] = _fitted(exact, table, outcome, n_rows, seed)
-    return best[key]
+    if key not in table.best:
+        table.best[key] = _fitted(exact, table, outcome, n_rows, seed)
+    return table.best[key]
 
 
 def _budget_for(estimator: Any, plan: Any, n_rows: int) -> Budget:
@@ -208,17 +210,23 @@ def _share(plan: Any) -> float:
     return float(noise) / float(plan.problem.n_rows_low)
 
 
-_Table: TypeAlias = tuple[Any, Any, dict[bytes, float]]
-"""Made-up rows and targets: `_N_ROWS` to train on, at most, then those to test on; and errors of fits without privacy.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Table:
+    """Made-up rows and targets: `_N_ROWS` to train on, at most, then those to test on; and errors of fits without privacy.
 
-Forecasts for other numbers of rows are tested on the same rows, so that chance tells less between them."""
+    Forecasts for other numbers of rows are tested on the same rows, so that chance tells less between them.
+    """
+
+    rows: Array | pd.DataFrame
+    targets: NDArray[np.generic]
+    best: dict[bytes, float] = field(default_factory=dict)
 
 
 def _fitted(estimator: Any, table: _Table, outcome: Outcome, n_rows: int, seed: int) -> float:
     """The error of a fit on the test rows."""
-    (rows, given, _), model = table, estimator_with(estimator, random_state=seed)
-    model.fit(rows[:n_rows], given[:n_rows])
-    fresh, targets = rows[_N_ROWS:], np.asarray(given[_N_ROWS:])
+    model = estimator_with(estimator, random_state=seed)
+    model.fit(table.rows[:n_rows], table.targets[:n_rows])
+    fresh, targets = table.rows[_N_ROWS:], np.asarray(table.targets[_N_ROWS:])
     predicted = np.asarray(model.predict(fresh))
     if outcome.kind == "classes":
         return float(np.mean(predicted != targets))
@@ -295,7 +303,7 @@ def _table(schema: Schema | None, bound: Any, n_features: int, outcome: Outcome,
             cells[one.column] = np.full(size, getattr(one, "mean", None) or one.high)
         rows = frame_of(cells)
     signals = (signals - signals.mean(axis=0)) / signals.std(axis=0)
-    return rows, _targets(outcome, signals, error, uniform), {}
+    return _Table(rows, _targets(outcome, signals, error, uniform))
 
 
 def _column(column: Column, latent: Array, deviation: float, uniform: Any, n_signals: int) -> tuple[Any, Array]:
