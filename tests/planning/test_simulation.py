@@ -152,8 +152,8 @@ def test_the_signal_is_looked_for_as_long_as_mistakes_on_the_new_rows_can_tell(m
 def _made_up_of(estimator, seed):
     plan = estimator.plan(4000, 3)
     problem = plan.problem
-    facts = simulation._Facts(problem.loss, problem.row_bound, problem.row_bound, 3, problem.intercept, 4000)
-    return simulation._made_up_rows(facts, 0.1, 0.5, seed), plan
+    facts = (problem.loss, problem.row_bound, problem.intercept, 4000)
+    return simulation._made_up_rows(facts, problem.row_bound, 3, 0.1, 0.5, seed), plan
 
 
 def test_a_forecast_is_near_fits_to_rows_of_another_kind():
@@ -314,7 +314,6 @@ def test_made_up_rows_are_fitted_with_the_ridges_of_the_plan():
         simulate(LogisticRegression(0.1, schema=schema), 20_000, error=0.3, n_designs=1)
     made_up, l2, linear, found, given = seen[-1]
     assert given == (penalty,)
-    facts = made_up.facts
-    plain = Objective(made_up.source, facts.loss, facts.row_bound, facts.intercept, l2, linear)
+    plain = Objective(made_up.source, made_up.loss, made_up.row_bound, made_up.intercept, l2, linear)
     gradients = plain.gradients(found) + (penalty.ridges(l2) - l2) * found
-    assert np.linalg.norm(gradients, axis=1).max() <= 2e-6 * facts.n_rows * plain.row_norm
+    assert np.linalg.norm(gradients, axis=1).max() <= 2e-6 * made_up.n_rows * plain.row_norm

@@ -7,8 +7,7 @@ steps grows with the square root of the ratio of their curvatures. For a categor
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,43 +137,17 @@ class ArrowSum:
         return totals
 
 
-@dataclass(frozen=True, slots=True)
-class ArrowMetric:
-    """Takes gradients (k, D) to steps: the inverse of a Hessian in the form of an arrow.
-
-    Parameters
-    ----------
-    arrow : which columns are levels
-    levels : (K,), D with the ridge
-    across : (K, r), B
-    factor : of C with the ridge less B^T D^-1 B
-    """
-
-    arrow: Arrow
-    levels: Array
-    across: Array
-    factor: tuple[Array, bool]
-
-    def __call__(self, gradients: Array) -> Array:
-        of_levels = slice(self.arrow.start, self.arrow.stop)
-        beside = np.ones(gradients.shape[1], dtype=bool)
-        beside[of_levels] = False
-        scaled = gradients[:, of_levels] / self.levels
-        others: Array = cho_solve(self.factor, (gradients[:, beside] - scaled @ self.across).T, check_finite=False).T
-        steps = np.empty_like(gradients)
-        steps[:, beside] = others
-        steps[:, of_levels] = scaled - others @ self.across.T / self.levels
-        return steps
-
-
 def arrow_of(objective: Objectives, part: SampledRows) -> Arrow | None:
     """The arrow of the rows, as a sample shows it; None for rows that are not coded and losses of several scores."""
     first = next((rows for rows, _, _ in part.counted_blocks()), None)
     return Arrow.of(first.layout) if type(first) is CodedRows and objective.loss.constants.n_outputs == 1 else None
 
 
-def metric_at(objective: Objectives, arrow: Arrow, weights: Weights) -> ArrowMetric | None:
-    """The inverse Hessian at weights (1, D), from one pass over the rows; None where it cannot be computed."""
+def metric_at(objective: Objectives, arrow: Arrow, weights: Weights) -> Callable[[Array], Array] | None:
+    """What takes gradients (k, D) to steps: the inverse of the Hessian at weights (1, D), from one pass over the rows.
+
+    None where it cannot be computed.
+    """
     row_sum = ArrowSum(arrow, objective.loss, objective.row_bound, objective.intercept, objective.largest_weight)
     totals = objective.source.sum_over_rows(row_sum, weights)
     ridges = np.broadcast_to(objective.ridges, weights.shape[1])
@@ -183,10 +156,21 @@ def metric_at(objective: Objectives, arrow: Arrow, weights: Weights) -> ArrowMet
     beside = totals.hessian[0, arrow.n_levels :] + np.diag(of_others)
     if not (totals.value[0] == 0.0 and np.isfinite(levels).all()):
         return None
-    with suppress(LinAlgError):
+    try:
         factor = cho_factor(beside - across.T @ (across / levels[:, None]), check_finite=False)
-        return ArrowMetric(arrow, levels, across, factor)
-    return None
+    except LinAlgError:
+        return None
+    level, other = np.s_[arrow.start : arrow.stop], np.ones(weights.shape[1], dtype=bool)
+    other[level] = False
+
+    def steps_of(gradients: Array) -> Array:
+        scaled = gradients[:, level] / levels
+        others: Array = cho_solve(factor, (gradients[:, other] - scaled @ across).T, check_finite=False).T
+        steps = np.empty_like(gradients)
+        steps[:, other], steps[:, level] = others, scaled - others @ across.T / levels
+        return steps
+
+    return steps_of
 
 
 _SAMPLED_SHARE = 8

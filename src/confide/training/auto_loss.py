@@ -13,7 +13,7 @@ from confide.privacy.budgets import Budget, budget_of_row, pure_epsilon
 from confide.privacy.gaussian import gradient_shift, mu_within
 from confide.privacy.mechanism import Problem
 from confide.training.auto_mechanism import problem_of
-from confide.training.settings import ScoreLoss, Settings, SquaredError, Thresholds
+from confide.training.settings import ScoreLoss, Settings, SquaredError
 
 # Which threshold "auto" stands for, from public facts alone, and the losses of which a plan takes one.
 #
@@ -51,10 +51,9 @@ def count_losses(target_bound: float, exposure: tuple[float, float] | None = Non
 def _thresholds(target_bound: float, aim: str, loss_at: Callable[[float], Loss]) -> ScoreLoss:
     if not math.isfinite(target_bound):
         raise ParameterError('threshold="auto" is a share of target_bound, which is inf: give a number.')
-    shares = tuple(share for share in SHARES if share <= AIMS[aim][1])
-    thresholds = Thresholds(tuple(loss_at(share * target_bound) for share in shares), shares, aim)
+    losses = tuple(loss_at(share * target_bound) for share in SHARES if share <= AIMS[aim][1])
     # Until the noise is known, it is the loss at the share of the usual noise.
-    return ScoreLoss(_nearest(thresholds, AIMS[aim][0]), thresholds=thresholds)
+    return ScoreLoss(_nearest(losses, AIMS[aim][0]), thresholds=losses, aim=aim)
 
 
 def is_automatic(given: object) -> bool:
@@ -65,11 +64,10 @@ def is_automatic(given: object) -> bool:
 def loss_at_noise(settings: Settings, n_features: int, n_rows: int | None) -> ScoreLoss:
     """The loss with the threshold that "auto" stands for."""
     score_loss = settings.score_loss
-    assert score_loss.thresholds is not None  # noqa: S101 - this is asked where there are some
     # An l1 penalty changes nothing of how large the noise is, and allows none in the objective.
     problem = problem_of(replace(settings, l1_ratio=0.0), score_loss.loss, n_features, n_rows)
-    share = share_at(least_noise(problem, settings.budget), score_loss.thresholds.aim)
-    return replace(score_loss, loss=_nearest(score_loss.thresholds, share), thresholds=None)
+    share = share_at(least_noise(problem, settings.budget), score_loss.aim)
+    return replace(score_loss, loss=_nearest(score_loss.thresholds, share), thresholds=())
 
 
 def least_noise(problem: Problem, budget: Budget) -> float:
@@ -92,10 +90,9 @@ def share_at(noise: float, aim: str) -> float:
     return largest if noise == 0.0 else min(largest, at_usual_noise * math.pow(_USUAL_NOISE / noise, _POWER))
 
 
-def _nearest(thresholds: Thresholds, share: float) -> Loss:
-    """The loss whose share is nearest in ratio."""
-    distances = [abs(math.log(named_share / share)) for named_share in thresholds.shares]
-    return thresholds.losses[distances.index(min(distances))]
+def _nearest(losses: tuple[Loss, ...], share: float) -> Loss:
+    """Of losses at the first of `SHARES`, that whose share is nearest in ratio."""
+    return min(zip(losses, SHARES, strict=False), key=lambda pair: abs(math.log(pair[1] / share)))[0]
 
 
 MECHANISMS_OF_LEAST_SQUARES = ("auto", "sufficient-statistics", "objective")

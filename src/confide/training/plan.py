@@ -557,7 +557,7 @@ def _open_steps(asked: Settings, loss: ScoreLoss | None) -> dict[str, bool]:
     return {
         "sums of least squares": asked.minimised.from_sums and asked.mechanism != "objective",
         "named coefficients": bool(asked.interest),
-        "threshold": loss is not None and loss.thresholds is not None,
+        "threshold": loss is not None and loss.thresholds != (),
         "loss": loss is not None and loss.if_noisy not in (None, loss.loss),
         "length of rows": loss is not None and loss.bound_if_noisy is not None and not asked.has_intervals,
         "shares of intervals": asked.has_intervals,

@@ -34,22 +34,6 @@ WITHOUT_MEAN = wording("weights need a mean")
 
 
 @dataclass(frozen=True, slots=True)
-class Thresholds:
-    """Losses that differ in their threshold alone. A plan takes one of them, see `auto_loss.loss_at_noise`.
-
-    Attributes
-    ----------
-    losses : the losses, the one with the smallest threshold first
-    shares : the threshold of each, as a share of the bound on targets
-    aim : what the threshold is to balance, a name of `auto_loss.AIMS`
-    """
-
-    losses: tuple[Loss, ...]
-    shares: tuple[float, ...]
-    aim: str
-
-
-@dataclass(frozen=True, slots=True)
 class ScoreLoss:
     """A loss of the score, and the losses that replace it for three or more classes or if the noise is large.
 
@@ -61,7 +45,8 @@ class ScoreLoss:
     only_two : the message with which three or more classes are refused, if they are
     if_noisy : the loss that replaces it if the noise is large, see `plan.STEPS`; None if the user gave the loss by name
     bound_if_noisy : a smaller bound on rows that may come with `if_noisy`, only under Gaussian noise; None if there is none
-    thresholds : losses with other thresholds, of which the plan takes one; None if the threshold was given
+    thresholds : losses with rising thresholds, of which `auto_loss.loss_at_noise` takes one; empty if it was given
+    aim : what their threshold is to balance, a name of `auto_loss.AIMS`
     score_size : a public guess of the size of scores, for the automatic alpha; None for margins
     raises_alpha : whether an alpha that double precision cannot certify is raised instead of refused
     """
@@ -72,7 +57,8 @@ class ScoreLoss:
     only_two: str = ""
     if_noisy: Loss | None = None
     bound_if_noisy: RowBound | None = None
-    thresholds: Thresholds | None = None
+    thresholds: tuple[Loss, ...] = ()
+    aim: str = ""
     score_size: float | None = None
     raises_alpha: bool = False
 
@@ -284,9 +270,8 @@ class Settings:
         if losses is None or (self.minimised.from_sums and self.mechanism != "objective"):
             return ()
         pairs = [(losses.loss, self.row_bound)]
-        if losses.thresholds is not None:
-            pairs += [(loss, self.row_bound) for loss in losses.thresholds.losses]
-        elif losses.if_noisy is not None:
+        pairs += [(loss, self.row_bound) for loss in losses.thresholds]
+        if losses.if_noisy is not None:
             pairs += [(losses.if_noisy, bound) for bound in (self.row_bound, losses.bound_if_noisy) if bound]
         of_losses = [RowSum(loss, bound, self.intercept, 2, self.largest_weight) for loss, bound in pairs]
         sums = list(of_losses)
