@@ -118,6 +118,7 @@ def describe(
     schema = schema_at(schema)
     described, cross = _layout(schema, columns, cross_tables)
     tables = tuple(map(_table_of, described))
+    lines = [NumberColumn(column.name, column.low, column.high) if column.is_number else None for column in described]
     shares, confidence = checked_quantiles(quantiles), checked_level(level)
     plan = SumPlan.of(_query(tables, cross, asked.neighbours, asked.most_rows), asked.budget)
     void = asked.void("the counts may reveal any row")
@@ -130,7 +131,9 @@ def describe(
     facts = (plan.budget, asked.neighbours, asked.most_rows, *whom.values(), n_rows)
     asked = asked.decided_by(plan.event, described, cross, plan.query.sizes, *facts, schema=schema)
     interrupted = asked.interrupted
-    released = asked.charged(partial(_sums, plan, described, cross, read), plan.event, [plan.lattice], waste)
+    released = asked.charged(
+        partial(_sums, plan, list(zip(tables, lines, strict=True)), cross, read), plan.event, [plan.lattice], waste
+    )
     return Description(plan, released, tables, cross, shares, confidence, n_rows, void, interrupted)
 
 
@@ -212,7 +215,7 @@ def _table_of(column: Column) -> ColumnTable:
 
 def _sums(
     plan: SumPlan[Tables],
-    columns: tuple[Column, ...],
+    columns: list[tuple[ColumnTable, NumberColumn | None]],
     cross: tuple[tuple[int, int], ...],
     read: ReadColumns,
     entropy: Entropy,
@@ -222,11 +225,11 @@ def _sums(
     moments = np.zeros((plan.query.n_moments, 2), dtype=np.int64)
     for piece in read():
         cells, of_numbers = [], iter(moments)
-        for column, values in zip(columns, piece, strict=True):
-            cells.append(_cells(_table_of(column), values))
-            if column.is_number:
+        for (table, line), values in zip(columns, piece, strict=True):
+            cells.append(_cells(table, values))
+            if line is not None:
                 # In units of half the range, whatever the scale of the column.
-                line, total = NumberColumn(column.name, column.low, column.high), next(of_numbers)
+                total = next(of_numbers)
                 total += moments_of(line.stretched(values.astype(np.float64)))
         pairs = [cells[first] * plan.query.sizes[second] + cells[second] for first, second in cross]
         for totals, of_rows in zip(counts, (*cells, *pairs), strict=True):
