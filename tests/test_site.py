@@ -482,4 +482,6 @@ def test_choices_in_docstrings_are_words_on_the_site():
     from scripts.typed_choices import readable
 
     text = 'Do "it".\n\nParameters\n----------\nkind : {"a-b", "c"}, default "c"\n    It is "c".\nX : array (n, d)\n'
+    prose = "a : " + 13 * "words " + "of\n    a sentence\nb : int\n    It is.\n"
+    assert readable(prose) == prose.replace("a : ", "a\n    ", 1)
     assert readable(text) == text.replace('{"a-b", "c"}, default "c"', "“a-b” or “c”, default “c”")
