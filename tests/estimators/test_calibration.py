@@ -14,7 +14,9 @@ from sklearn.model_selection import cross_val_score
 
 import confide
 from confide.errors import FileError, ParameterError
-from confide.files import read_document, write_document
+from confide.files import read_document, sha256_of, write_document
+from confide.models import files
+from confide.report import verification
 
 
 @pytest.fixture(scope="module")
@@ -274,3 +276,44 @@ def test_its_report_is_that_of_the_model_with_the_rates(adult, released, tmp_pat
     card = (tmp_path / "card.md").read_text(encoding="utf-8")
     assert f"{counts.auc.value:.3f}" in card
     assert "A. Nalyst" in card
+
+
+def upgraded(monkeypatch):
+    """Let a version of another number write and read, whose files have a parameter more."""
+    for module in ("_version", "models.files", "estimators.calibration", "report.verification"):
+        monkeypatch.setattr(f"confide.{module}.__version__", "9.9.9")
+    written = files.document_of
+
+    def with_more(name, parameters, released):
+        return written(name, dict(parameters) | {"a_later_one": 0.5}, released)
+
+    monkeypatch.setattr("confide.estimators.linear_model.document_of", with_more)
+
+
+def test_files_outlive_an_upgrade(adult, tmp_path, monkeypatch):
+    """Model, evaluation and calibrated file of an earlier version are read by a later one, and saved again to the bit."""
+    (X, y), (others, _) = halves(adult)
+    ledger = confide.Ledger(limit=4.0)
+    model = confide.LogisticRegression(2.0, schema=adult.schema, ledger=ledger).fit(adult.X_train, adult.y_train)
+    evaluation = confide.evaluate(model, X, y, budget=2.0, n_bins=50)
+    model.save(tmp_path / "model.json")
+    (tmp_path / "rates.json").write_text(json.dumps(evaluation.to_dict()), encoding="utf-8")
+    made = confide.CalibratedClassifier(model, evaluation)
+    made.save(tmp_path / "calibrated.json")
+    expected = made.predict_proba(others[:50])
+    upgraded(monkeypatch)
+    read, calibrated = confide.load(tmp_path / "model.json"), confide.load(tmp_path / "calibrated.json")
+    again = confide.CalibratedClassifier(read, tmp_path / "rates.json")
+    for one in (again, calibrated):
+        np.testing.assert_array_equal(one.predict_proba(others[:50]), expected)
+    read.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "model.json").read_bytes()
+    assert verification.failures_of_plan(read) == ()
+    said = [
+        finding.sentence for finding in verification.verify(read, ledger=ledger, sha256=sha256_of(tmp_path / "again.json"))
+    ]
+    assert "Which version wrote the file: it says confide 0.1.0." in said
+    assert any("names the checksum of this model's file" in sentence for sentence in said)
+    read.coef_ = read.coef_ + 2.0 ** round(math.log2(abs(read.coef_).max()))
+    with pytest.raises(ParameterError, match="another model"):
+        again.predict_proba(others)

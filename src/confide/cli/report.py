@@ -41,7 +41,7 @@ def report(
     from confide.cli import output
     from confide.estimators.calibration import counts_of
     from confide.estimators.loading import load_with_calibration
-    from confide.files import read_document, sha256_of
+    from confide.files import sha256_of
     from confide.report.accuracy import forecasts_of, place_without_password
     from confide.report.contents import contents_of
     from confide.report.writing import ENDINGS, write_bundle, write_contents
@@ -65,7 +65,7 @@ def report(
         ledger_name=place_without_password(ledger or ""), analyst=analyst, data_name=data_name, forecasts=forecasts,
         fingerprint="" if fingerprint is None else sha256_of(fingerprint),
         evaluation=evaluation if calibrated is None else counts_of(calibrated), sha256=sha256_of(model_file),
-        written_by=str(read_document(model_file)["version"]), model_name=model_file.name,
+        model_name=model_file.name,
     )  # fmt: skip
     written = f"Wrote {place}"
     if as_zip:

@@ -21,19 +21,14 @@ def verify(model_file: Path, ledger: str | None = None, schema: Path | None = No
     """
     from confide.cli import output
     from confide.estimators.loading import load_with_calibration
-    from confide.files import read_document, sha256_of
+    from confide.files import sha256_of
     from confide.report import verification
     from confide.report.writing import ledger_at
 
     model, calibrated = load_with_calibration(model_file)
-    findings = verification.verify(
-        model,
-        calibrated=calibrated,
-        sha256=sha256_of(model_file),
-        written_by=str(read_document(model_file)["version"]),
-        ledger=None if ledger is None else ledger_at(ledger),
-        schema=schema_of(schema),
-    )
+    own = None if ledger is None else ledger_at(ledger)
+    sha256, agreed = sha256_of(model_file), schema_of(schema)
+    findings = verification.verify(model, calibrated=calibrated, sha256=sha256, ledger=own, schema=agreed)
     is_verified, blocks = verification.is_verified(findings), []
     for outcome in (verification.FAILED, verification.VERIFIED, verification.UNCHECKED):
         if sentences := [f"  - {finding.sentence}" for finding in findings if finding.outcome == outcome]:

@@ -6,6 +6,7 @@ A fit has one path: given rows and checked parameters enter `training.fit.train`
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import warnings
 from abc import ABC, abstractmethod
@@ -49,7 +50,7 @@ from confide.intake.specification import Columns, RowSpecification
 from confide.intake.targets import Numbers, TargetKind, domain_sentence
 from confide.known_words import names_by_position
 from confide.models.exports import onnx_model_of, python_of, sql_of
-from confide.models.files import document_of, read_model
+from confide.models.files import document_of, is_reproduced, read_model
 from confide.models.model import ReleasedModel
 from confide.models.prior import Prior, declared_prior
 from confide.models.scores import LinearModel
@@ -198,7 +199,8 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
     intercept_: Array | float
     n_features_in_: int
     feature_names_in_: Names
-    _was_loaded: bool
+    _read_from: Mapping[str, object] | None = None
+    """The content of the file from which the model was read."""
     _prior: Prior | None = None
     _charged_to: str | None = None
     """The identity of the ledger to which the fit was charged."""
@@ -244,7 +246,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
         if settings.risk_differences and sample_weight is not None:
             raise ParameterError("risk_differences are means over rows that all count alike: leave out weights of rows.")
         seed, ledger = checked("random_state", self.random_state), parameters.checked_ledger(self.ledger)
-        if self.__dict__.pop("_was_loaded", False) and ledger is None and settings.budget.is_private:
+        if self.__dict__.pop("_read_from", None) and ledger is None and settings.budget.is_private:
             warn((wording("fit of a file without a ledger"),), BudgetWarning)
         tell_of_unknown_size(self, has_schema=encoder is not None)
         charge, charged_to = Charge(ledger, seed, f"{type(self).__name__}.fit"), None if ledger is None else ledger.identity
@@ -287,8 +289,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
         undeclared = hasattr(self, "classes_") and self._target(self._encoder).domain is None
         classes = {"classes": self.classes_.tolist()} if undeclared else {}
         made.set_params(**{"prior": given_prior(self), **classes, **parameters})
-        was_loaded = getattr(self, "_was_loaded", False)
-        if was_loaded and "ledger" not in parameters and made.ledger is None and as_budget(made.budget).is_private:
+        if self._read_from and "ledger" not in parameters and made.ledger is None and as_budget(made.budget).is_private:
             raise ParameterError(wording("refit of a file needs a ledger"))
         given = {"sample_weight": sample_weight, "exposure": exposure}
         return made.fit(X, y, **{name: one for name, one in given.items() if one is not None})
@@ -792,10 +793,20 @@ def said_of_target(model: PrivateLinearModel, *, declared: bool) -> str:
 
 
 def document_of_model(model: PrivateLinearModel) -> dict[str, Any]:
-    """The content of a fitted model's file, as JSON values."""
-    return document_of(type(model).__name__, model.get_params(deep=False), released_model(model))
+    """The content of a fitted model's file, as JSON values: that of the file which it was read from, unless it changed.
+
+    So a file of an earlier version stays the same, to the bit, and with it the checksum that evaluations and ledgers name.
+    """
+    content = document_of(type(model).__name__, model.get_params(deep=False), released_model(model))
+    written, read = json.loads(json.dumps(content)), model._read_from
+    return dict(read if read is not None and is_reproduced(written, read) else written)
 
 
 def checksum_of_model(model: PrivateLinearModel) -> str:
     """SHA-256 of the file that `save` writes of a fitted model."""
     return hashlib.sha256(document_text(document_of_model(model)).encode()).hexdigest()
+
+
+def version_of(model: PrivateLinearModel) -> str:
+    """The version that wrote the file from which a model was read; without a file, this one."""
+    return str(document_of_model(model)["version"])

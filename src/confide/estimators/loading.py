@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import math
 import os
 from typing import Any, cast
@@ -15,7 +14,15 @@ from confide.estimators.linear_model import PrivateLinearModel, document_of_mode
 from confide.estimators.regression import LinearRegressor
 from confide.features.fourier import has_found_scales
 from confide.files import read_document
-from confide.models.files import DO_NOT_FIT, NOT_PARAMETERS_OF_THE_FILE, WRONG_KIND, check_keys, released_of, understood
+from confide.models.files import (
+    DO_NOT_FIT,
+    NOT_PARAMETERS_OF_THE_FILE,
+    WRONG_KIND,
+    check_keys,
+    is_reproduced,
+    released_of,
+    understood,
+)
 from confide.privacy.budgets import budget_from_dict
 
 _PARAMETERS_OF_EVERY_VERSION = {
@@ -55,8 +62,9 @@ def load(path: str | os.PathLike[str]) -> LinearClassifier | LinearRegressor | C
         own = content["model"] if is_calibrated else content
         model: Any = _restored(own)
         # Whatever this version did not understand would be lost without a word. So write the model again and compare.
-        if not _is_reproduced(json.loads(json.dumps(document_of_model(model))), own):
+        if not is_reproduced(document_of_model(model), own):
             raise FileError(wording("file not reproduced"))
+        model._read_from = own  # what it is saved as, until it changes
         return CalibratedClassifier(model, content["evaluation"]).fit() if is_calibrated else model
 
 
@@ -80,22 +88,6 @@ def load_with_calibration(
     """Read a model that has weights, and the calibrated classifier that is made of it if the file holds one."""
     read = load(path)
     return (read.model, read) if isinstance(read, CalibratedClassifier) else (read, None)
-
-
-def _is_reproduced(written: Any, read: Any, name: str = "") -> bool:
-    """Whether a restored model writes everything that was read, and each value as one of the same type.
-
-    What it leaves out or changes was not understood. Readers turn each value into the type that it should have, so a value
-    of another type is not written as it was read: true is no number, and a number is no text.
-    """
-    if isinstance(written, dict) and isinstance(read, dict):
-        return all(key in written and _is_reproduced(written[key], value, key) for key, value in read.items())
-    if isinstance(written, list) and isinstance(read, list):
-        return len(written) == len(read) and all(map(_is_reproduced, written, read))
-    # Two differences are allowed: every version writes its own number, and the first one wrote a budget as a number.
-    if (name == "version" and type(read) is str) or (name == "budget" and type(read) in (int, float)):
-        return True
-    return type(written) is type(read) and bool(written == read)
 
 
 def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:
@@ -128,7 +120,6 @@ def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:
     if not has_map or (fourier is not None and not fourier.may_have(released.scoring.row_bound)):
         raise FileError(DO_NOT_FIT)
     model._hold(released)
-    model._was_loaded = True  # its next private fit warns if it has no ledger
     return cast("LinearClassifier | LinearRegressor", model)
 
 

@@ -269,6 +269,22 @@ def check_keys(value: dict[str, Any], known: set[str], optional: Collection[str]
         raise FileError(wording("model file holds unknown parts"))
 
 
+def is_reproduced(written: Any, read: Any, name: str = "") -> bool:
+    """Whether a restored model writes everything that was read, and each value as one of the same type.
+
+    What it leaves out or changes was not understood. Readers turn each value into the type that it should have, so a value
+    of another type is not written as it was read: true is no number, and a number is no text.
+    """
+    if isinstance(written, dict) and isinstance(read, dict):
+        return all(key in written and is_reproduced(written[key], value, key) for key, value in read.items())
+    if isinstance(written, list) and isinstance(read, list):
+        return len(written) == len(read) and all(map(is_reproduced, written, read))
+    # Two differences are allowed: every version writes its own number, and the first one wrote a budget as a number.
+    if (name == "version" and type(read) is str) or (name == "budget" and type(read) in (int, float)):
+        return True
+    return type(written) is type(read) and bool(written == read)
+
+
 def row_bound_from_dict(value: dict[str, Any], width: int | None = None) -> RowBound:
     """The row bound that was written in this form, for rows of `width` columns if that is known."""
     if value["kind"] == "ball":

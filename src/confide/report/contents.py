@@ -19,7 +19,7 @@ from confide.accounting.ledger import Ledger
 from confide.blocks import Block, heading, section, text
 from confide.errors import ParameterError, wording
 from confide.estimators.evaluation import said_by_model
-from confide.estimators.linear_model import checksum_of_model, released_model
+from confide.estimators.linear_model import checksum_of_model, released_model, version_of
 from confide.estimators.released import outcome_of
 from confide.evaluations.documents import checked_evaluation, what_does_not_follow
 from confide.features.schema import Schema
@@ -310,7 +310,7 @@ def contents_of(
     forecasts: Sequence[Forecast] = (),
     date: str = "",
     sha256: str = "",
-    written_by: str = __version__,
+    written_by: str = "",
     model_name: str = "",
 ) -> Contents:
     """Collect what a report says of a model.
@@ -327,7 +327,7 @@ def contents_of(
     forecasts : see `forecasts_of`
     date : the date of the report; today by default
     sha256 : checksum of the model's file; by default of the file that `save` would write
-    written_by : the version that wrote the model's file
+    written_by : the version that wrote the model's file; "" for what the model was read from
     model_name : name of the model's file, for the foot of each printed page and the command that verifies it
 
     Raises
@@ -363,8 +363,8 @@ def contents_of(
     return Contents(
         model=model, level=level, verdict=verdict_of(guarantee, facts, failures, supposed, doubts), ledger=facts,
         evaluation=rated, forecasts=tuple(forecasts), points=points, odds=() if failures else _odds(guarantee, facts),
-        sha256=sha256, written_by=written_by, date=date or datetime.now(UTC).date().isoformat(), analyst=analyst,
-        data_name=data_name, fingerprint=fingerprint, model_name=model_name, adjust=adjust,
+        sha256=sha256, written_by=written_by or version_of(model), date=date or datetime.now(UTC).date().isoformat(),
+        analyst=analyst, data_name=data_name, fingerprint=fingerprint, model_name=model_name, adjust=adjust,
     )  # fmt: skip
 
 

@@ -23,11 +23,13 @@ from confide.errors import ConfideError, wording
 from confide.estimators.calibration import CalibratedClassifier, counts_of
 from confide.estimators.evaluation import said_by_model
 from confide.estimators.linear_model import (
+    PrivateLinearModel,
     checksum_of_model,
     form_of_model,
     released_model,
     said_of_target,
     settings_of_model,
+    version_of,
 )
 from confide.estimators.search import before_fit, encoder_with_slots, plans_again, sentences_of_search
 from confide.evaluations.documents import what_does_not_follow
@@ -88,7 +90,7 @@ def verify(
     *,
     calibrated: CalibratedClassifier | None = None,
     sha256: str = "",
-    written_by: str = __version__,
+    written_by: str = "",
     ledger: Ledger | None = None,
     schema: Schema | None = None,
 ) -> tuple[Finding, ...]:
@@ -99,7 +101,7 @@ def verify(
     model : a model that `confide.load` read, which checked the checksum and that the parts of the file fit each other
     calibrated : the calibrated classifier that the file holds, of which this is the model, or None
     sha256 : checksum of its file
-    written_by : the version that wrote the file
+    written_by : the version that wrote the file; "" for what the model was read from
     ledger : the ledger of the rows, or None
     schema : the schema that people agreed to, or None
 
@@ -118,13 +120,14 @@ def verify(
     findings += _findings_of_ledger(model, ledger, sha256 if calibrated is None else checksum_of_model(model))
     if calibrated is not None:
         findings += _findings_of_counts(calibrated, ledger)
-    findings += _stated_alone(released_model(model), written_by, has_form=getattr(model, "penalty", None) is not None)
+    findings += _stated_alone(model, written_by or version_of(model))
     assumed = "What the guarantee assumes about people, rows and other releases: the report lists the points to confirm."
     return (*findings, Finding(UNCHECKED, assumed))
 
 
-def _stated_alone(released: ReleasedModel, written_by: str, *, has_form: bool) -> list[Finding]:
+def _stated_alone(model: PrivateLinearModel, written_by: str) -> list[Finding]:
     """What the file says and nothing else confirms. With the checks, these findings cover every part of a model's file."""
+    released, has_form = released_model(model), getattr(model, "penalty", None) is not None
     kept = {"intervals": released.evidence, "interest": released.interest}
     sums = [f"{name}.{part}" for name, value in kept.items() if value is not None for part in _SUMS]
     facts, encoder, sentence = released.guarantee.circumstances, released.encoder, ""
@@ -164,7 +167,7 @@ def _stated_alone(released: ReleasedModel, written_by: str, *, has_form: bool) -
     return [Finding(UNCHECKED, said, parts) for is_said, said, parts in stated if is_said]
 
 
-def failures_of_plan(model: Any, written_by: str = __version__) -> tuple[str, ...]:
+def failures_of_plan(model: Any, written_by: str = "") -> tuple[str, ...]:
     """What `verify` finds wrong with the plan and the weights in a model's file, in words. Empty if nothing is."""
     return tuple(finding.sentence for finding in _findings_of_plan(model, written_by) if finding.outcome == FAILED)
 
@@ -181,8 +184,8 @@ def is_verified(findings: tuple[Finding, ...]) -> bool:
 
 def _findings_of_plan(model: Any, written_by: str) -> list[Finding]:
     guarantee, advice = model.guarantee_, ""
-    if written_by != __version__:
-        advice = f" The file was written by confide {written_by}, and this is {__version__}: verify with that version."
+    if (version := written_by or version_of(model)) != __version__:
+        advice = f" The file was written by confide {version}, and this is {__version__}: verify with that version."
     if guarantee.circumstances is None:
         lacking = "The file does not say from which facts its guarantee was written, as files of this version do."
         return [Finding(FAILED, f"{lacking}{advice}")]
