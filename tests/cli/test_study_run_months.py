@@ -19,7 +19,7 @@ from tests.accounting import postgres_server
 
 MONTHS = tuple(f"2025-{month:02d}" for month in range(1, 13))
 KILLED = {"2025-03": "planning", "2025-06": "charged", "2025-09": "noted"}
-"""When a month's run is killed: while it plans, once its charge stands in the ledger, once its state says what it releases."""
+"""When a run is killed: while it plans, once its charge stands in the ledger, once its state says what it releases."""
 CHANGED = "2025-07"
 """From this month on the schema has a column more."""
 
