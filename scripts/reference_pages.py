@@ -112,7 +112,7 @@ PICTURES = {
     "evaluate": "calibration_on_private_rows",
     "Ledger": "budget_of_a_study",
     "EffectsDisplay": "effects_with_bands",
-    "CoefficientsDisplay": "coefficients_with_errors",
+    "CoefficientsDisplay": "odds_ratios",
     "PrivacyAccuracyDisplay": "forecast_before_data",
     "CalibrationDisplay": "calibration_on_private_rows",
     "LedgerDisplay": "budget_of_a_study",

@@ -117,7 +117,7 @@ def gallery_pages(folder: Path) -> dict[str, str]:
     listed = [
         "# Gallery",
         "",
-        "Ten examples on real data. Each page has the whole script; `python -m scripts.gallery` runs them.",
+        "Examples on real data. Each page has the whole script; `python -m scripts.gallery` runs them.",
         "",
     ]
     pages = {}
