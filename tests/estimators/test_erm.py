@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.utils import get_tags
 
 import confide
 from confide import (
@@ -224,3 +225,22 @@ def test_a_quantile_lies_between_zero_and_one(quantile):
     """With what is allowed."""
     with pytest.raises(ParameterError, match=r"from 0\.001 to 0\.999"):
         ERMRegressor(1.0, loss="quantile", quantile=quantile, target_bound=1.0).plan(100, 2)
+
+
+def test_questions_of_scikit_learn_do_not_check_a_loss_of_ones_own():
+    """Meta-estimators ask for tags many times; a fit and a plan check the loss each time."""
+
+    class Asked(Hyperbola):
+        asked = 0
+
+        def derivative(self, *arguments):
+            type(self).asked += 1
+            return super().derivative(*arguments)
+
+    for model in (ERMClassifier(1.0, loss=Asked(), classes=[0, 1]), ERMRegressor(1.0, loss=Asked(), target_bound=1.0)):
+        tags = get_tags(model)
+        assert Asked.asked == 0
+        assert tags.classifier_tags is None or not tags.classifier_tags.multi_class
+    assert get_tags(ERMClassifier(1.0)).classifier_tags.multi_class
+    ERMClassifier(1.0, loss=Asked(), classes=[0, 1]).plan(1000, 2)
+    assert Asked.asked > 0

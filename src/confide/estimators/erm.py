@@ -198,7 +198,7 @@ class ERMRegressor(StraightLineParameters, PenaltyParameter, LossRegressor):
     @property
     def _may_shift(self) -> bool:
         # A loss of the user's own may be no function of residuals.
-        return is_text(self.loss) and super()._may_shift
+        return not self._has_own_loss and super()._may_shift
 
     def _loss(self, target: Numbers) -> ScoreLoss:
         target_bound = target.bound

@@ -222,7 +222,8 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         try:
-            self._minimised(None).for_classes(3)
+            # A user's loss is for two classes; to look at it would check it on a grid at each question of scikit-learn.
+            tags.classifier_tags.multi_class = not self._has_own_loss and bool(self._minimised(None).for_classes(3))
         except ParameterError:
             tags.classifier_tags.multi_class = False
         return tags

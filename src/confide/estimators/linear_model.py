@@ -32,7 +32,7 @@ from confide.callers import calls, steps_outside
 from confide.data.arrays import Blocks, MappedBlocks
 from confide.erm.penalties import StronglyConvex
 from confide.erm.row_bounds import RowBound
-from confide.errors import BudgetWarning, ParameterError, checked_count, wording
+from confide.errors import BudgetWarning, ParameterError, checked_count, is_text, wording
 from confide.estimators.coefficients import CoefficientIntervals, checked_interest
 from confide.estimators.parameters import BaseEstimator, ModelParameters
 from confide.estimators.pipelines import pipeline_of
@@ -660,6 +660,11 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
     def _quantile(self) -> float | None:
         """The quantile of the target that is predicted; None where it is a class or a mean."""
         return None
+
+    @property
+    def _has_own_loss(self) -> bool:
+        """Whether a user wrote the loss."""
+        return not is_text(getattr(self, "loss", ""))
 
     @abstractmethod
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss | SquaredError:

@@ -165,8 +165,8 @@ class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):
 
         scikit-learn's checks test the score of regressors on such a data set, on which sums are at most 200.
         """
-        if self.schema is not None:
-            return False  # its columns are others, and no plan needs to be made
+        if self.schema is not None or self._has_own_loss:
+            return self.schema is None  # no plan needs to be made: columns are others, or a loss would be checked anew
         try:
             plan = make_plan(self._settings(None), 10, 200)
         except ParameterError:
