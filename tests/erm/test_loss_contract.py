@@ -90,6 +90,7 @@ def test_the_tutorial_adds_a_loss_that_works(monkeypatch, capsys):
     shown = capsys.readouterr().out
     assert "objective perturbation" in shown
     assert "pure differential privacy with epsilon = 1" in shown
+    assert shown in TUTORIAL.read_text(encoding="utf-8")
 
 
 def test_the_tutorial_gives_a_row_that_reading_paths_take():
