@@ -33,7 +33,7 @@ def readable(text: str) -> str:
     hyphens = re.compile(r"(?<!\S)(?=\S*-)\S{2,28}(?!\S)")
 
     def code(found: re.Match[str]) -> str:
-        parted = re.sub(r"\S{25,}", lambda word: re.sub(r"(?<=[\w)])[_./=,](?=\w)", r"\g<0><wbr>", word[0]), found[0])
+        parted = re.sub(r"\S{20,}", lambda word: re.sub(r"(?<=[\w)])[_./=,](?=\w)", r"\g<0><wbr>", word[0]), found[0])
         return hyphens.sub(r'<span class="whole">\g<0></span>', parted)
 
     return re.sub(r"(?<=<code>)[^<]+(?=</code>)", code, text)
