@@ -17,6 +17,7 @@ in place of 8.99, one by ranges 7.7 on Adult, and one by the ratio to the band n
 
     python -m benchmarks.noise_bands within --repetitions 40
     python -m benchmarks.noise_bands largest --repetitions 3
+    python -m benchmarks.noise_bands largest --repetitions 3 --only randhie a9a
 """
 
 from __future__ import annotations
@@ -25,13 +26,15 @@ import argparse
 import json
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from functools import partial
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_array
 from sklearn.metrics import roc_auc_score
 
 import confide
@@ -161,12 +164,42 @@ def area(split: Any, names: set[str]) -> float:
     return float(roc_auc_score(np.asarray(split.y_test) == model.classes_[1], scores))
 
 
-def largest(repetitions: int) -> Iterator[dict[str, Any]]:
+def randhie() -> tuple[confide.Schema, pd.DataFrame, np.ndarray]:
+    """Who saw a doctor in a year, by what was known before it: the RAND Health Insurance Experiment."""
+    frame = pd.read_parquet(public_data.folder() / "randhie.parquet")
+    ranges = {
+        "coins": (0, 100), "year": (1, 5), "black": (0, 1), "income": (0, 30_000), "xage": (0, 65), "female": (0, 1),
+        "educdec": (0, 25), "num": (1, 14), "mhi": (0, 100), "disea": (0, 60), "physlm": (0, 1), "ghindx": (0, 100),
+        "mdeoff": (0, 1_500), "child": (0, 1), "idp": (0, 1), "hlthg": (0, 1), "hlthf": (0, 1), "hlthp": (0, 1),
+        "site": (1, 6),
+    }  # fmt: skip
+    frame = frame.dropna(subset=list(ranges))
+    columns = {name: {"low": low, "high": high} for name, (low, high) in ranges.items()}
+    columns["site"] = {"categories": list(range(1, 7))}
+    return confide.Schema(columns=columns), frame[list(ranges)], np.where(frame["mdvis"] > 0, 1, -1)
+
+
+def indicators(name: str) -> tuple[confide.Schema, pd.DataFrame, np.ndarray]:
+    """A table of numbers that are 0 or 1."""
+    kept = np.load(public_data.folder() / f"{name}.npz")
+    parts = (kept[f"train_{part}"] for part in ("data", "indices", "indptr"))
+    rows = csr_array(tuple(parts), shape=tuple(kept["train_shape"])).toarray()
+    names = [f"column {place}" for place in np.flatnonzero(rows.any(axis=0))]
+    frame = pd.DataFrame(rows[:, rows.any(axis=0)], columns=names)
+    return confide.Schema(columns={one: {"low": 0, "high": 1} for one in names}), frame, kept["train_y"]
+
+
+WIDE: dict[str, Any] = {"randhie": randhie} | {name: partial(indicators, name) for name in ("a9a", "w8a")}
+
+
+def largest(repetitions: int, only: Collection[str] = ()) -> Iterator[dict[str, Any]]:
     """A line for each table: the mean number of the ten largest that are the same, and the least."""
     tables: dict[str, Any] = {f"made up {seed}": lambda seed=seed: made_up(seed) for seed in range(20)}
-    splits = {name: public_data.load(name) for name in PUBLIC}
+    splits = {name: public_data.load(name) for name in PUBLIC if not only or name in only}
     tables |= {name: lambda split=split: (split.schema, split.X_train, split.y_train) for name, split in splits.items()}
-    for name, table in tables.items():
+    for name, table in (tables | WIDE).items():
+        if only and name not in only:
+            continue
         schema, rows, labels = table()
         private = [confide.LogisticRegression(1.0, schema=schema).fit(rows, labels) for _ in range(repetitions)]
         without = confide.LogisticRegression(np.inf, schema=schema).fit(rows, labels)
@@ -195,9 +228,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("within", "largest"))
     parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--only", nargs="*", default=(), help="names of tables of `largest`")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
-    for line in (within if chosen.what == "within" else largest)(chosen.repetitions):
+    lines = within(chosen.repetitions) if chosen.what == "within" else largest(chosen.repetitions, chosen.only)
+    for line in lines:
         print(json.dumps(line), flush=True)
 
 
