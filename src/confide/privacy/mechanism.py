@@ -173,23 +173,24 @@ class Problem(ProblemFacts):
             raise ParameterError("noise of groups needs a form whose blocks lie within groups, and a loss of one margin.")
         if not penalty.factors:
             return
-        if type(bound) is not GroupBound or not one_score or self.prior:
+        if not one_score or self.prior:
             raise ParameterError(
-                "ridges of single weights are for one score, slopes with one bound for rows of all lengths, rows in groups "
-                "of columns, and no prior."
+                "ridges of single weights are for one score, slopes with one bound for rows of all lengths, and no prior."
             )
-        sizes, *_ = groups_of(bound, self.intercept)
+        sizes = groups_of(bound, self.intercept)[0] if type(bound) is GroupBound else penalty.sizes
         are_in_range = min(penalty.factors) == 1.0 and all(1.0 <= each <= LARGEST_RIDGE_FACTOR for each in penalty.factors)
-        if penalty.sizes != sizes or len(penalty.factors) != len(sizes) or not are_in_range:
+        is_whole = min(sizes, default=0) > 0 and sum(sizes) == self.n_weights
+        if penalty.sizes != sizes or len(penalty.factors) != len(sizes) or not are_in_range or not is_whole:
             raise ParameterError(
-                f"ridges need {len(sizes)} factors, the least of them 1 and none above {LARGEST_RIDGE_FACTOR:g}."
+                f"ridges need {len(sizes)} factors, the least of them 1 and none above {LARGEST_RIDGE_FACTOR:g}, for all "
+                f"weights."
             )
 
     @property
     def curved_norm(self) -> float:
         """R of the curvature of a row beside its ridges: the largest root of the sum of x_d^2 / r_d, r their factors."""
         factors = self.penalty.factors
-        if not factors:
+        if not factors or type(self.row_bound) is not GroupBound:
             return self.row_norm
         _, scales, _ = groups_of(self.row_bound, self.intercept)
         return math.sqrt(math.fsum(scale**2 / factor for scale, factor in zip(scales, factors, strict=True))) * _UP

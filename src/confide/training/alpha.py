@@ -189,6 +189,10 @@ _LEAST_SHARE_BESIDE_MOMENTS = 2.0
 """The same share for weights that share an account with moments for intervals. The account charges what the curvature may
 cost beside noise that pays for the moments too. With a share of 0.3, noise under replace-one is 1% larger than without any
 curvature, and with half of this ridge 15 to 20% larger."""
+_SHARE_BESIDE_FEATURES = 0.8
+"""The least such share, under Gaussian noise, for the ridge of encoded columns beside random features of all columns of two
+classes, which have a larger one. One ridge for all weights, which the noise of the features asks for, shrinks the effects of
+single columns too (benchmarks/notes/which_interactions.md). Under Laplace noise, and for numbers, one ridge is better."""
 _LEAST_SHARE_UNDER_RHO = {Neighbours.REPLACE_ONE: 0.4, Neighbours.ADD_OR_REMOVE_ONE: 0.32}
 """The same share for two classes, Gaussian noise and concentrated budgets, whatever the margin. Such a ridge costs up to 15%
 more noise than the ideal. Of the shares 1, 0.6, 0.35, 0.25 and 0.18, those of 0.35 and below had the least error under
@@ -227,6 +231,7 @@ class AlphaRule:
     ridges_of_curves : of the function of this name, where there is an encoder
     random_features : whether rows are random features of a kernel, and nothing else
     n_slots : how many columns are slots for atoms. Most stay empty, so their noise is not balanced against anything
+    n_encoded : how many encoded columns stand beside random features of all columns; 0 where there are none
     has_near_prior : whether weights are expected to be nearer to a prior than to 0, as they are to those of a model
     for_intervals : whether intervals are made from the release. They must cover the noise, so it does not pay to take a
         smaller ridge at the price of a little more noise
@@ -241,6 +246,7 @@ class AlphaRule:
     ridges_of_curves: tuple[float, ...] = ()
     random_features: bool = False
     n_slots: int = 0
+    n_encoded: int = 0
     has_near_prior: bool = True
 
 
@@ -262,6 +268,8 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule
 
     Where that raises the least of several ridges far, one ridge for all weights is smaller for most of them and is taken.
     """
+    if rule.n_encoded and rule.score_size is None and problem.loss.constants.n_outputs == 1:
+        return _with_ridge_of_features(mechanism, problem, budget, rule)
     if rule.score_size is None and not rule.for_intervals:
         apart = with_ridges_by_noise(problem, mechanism, budget, rule.ridges_of_curves)
         # There may be no plan with several ridges and still one with a single ridge.
@@ -269,6 +277,23 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule
             if apart is not problem and not (balanced := _balanced_plan(mechanism, apart, budget, rule))[1]:
                 return balanced[0]
     return _balanced_plan(mechanism, problem, budget, rule)[0]
+
+
+def _with_ridge_of_features(mechanism: Mechanism, problem: Problem, budget: Budget, rule: AlphaRule) -> Plan:
+    """The plan in which random features keep the ridge of all weights, and the encoded columns beside them have less."""
+    together, _ = _balanced_plan(mechanism, problem, budget, rule)
+    noise = together.noise
+    if noise is None or noise.law != "gaussian" or not noise.in_objective or not problem.penalty.is_ridge or problem.prior:
+        return together
+    row_budget = budget_of_row(budget, problem.rows_per_person)
+    least = curvature_free_l2(row_budget, problem.loss_bounds, problem.curved_norm, problem.neighbours)
+    l2 = least * max(_SHARE_BESIDE_FEATURES, _share_of_curvature_free(together, for_intervals=False))
+    sizes = rule.n_encoded, problem.n_features - rule.n_encoded, problem.n_weights - problem.n_features
+    penalty = Penalty(factors=(1.0, together.l2 / l2, 1.0)[: 2 + (sizes[2] > 0)], sizes=tuple(filter(None, sizes)))
+    with suppress(ParameterError):
+        plan = _first_possible_plan(mechanism, replace(problem, penalty=penalty, l2=l2), budget)
+        return plan if plan.l2 < together.l2 else together
+    return together
 
 
 def _balanced_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule: AlphaRule) -> tuple[Plan, bool]:

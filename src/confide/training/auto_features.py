@@ -387,9 +387,11 @@ and 200 features were compared on the data of benchmarks/peers. Under Gaussian n
 LEAST_FEATURES, ROWS_PER_FEATURE = 100, 2.0
 """The least number of random features under Gaussian noise, and how many rows for each unit of noise ask for one feature
 more (benchmarks/notes/which_interactions.md)."""
-NORM_OF_FEATURES = {"gaussian": 1.15, "laplace": 0.8}
-"""The norm of the random features over the norm of a typical encoded row. Compared were 0.6, 1.15 and 1.7 under Gaussian
-noise, and 0.6, 1.15 and 2.3 under Laplace noise, where Covertype was best with the least and Skin with the middle one."""
+NORM_OF_FEATURES, NORM_FOR_NUMBERS = {"gaussian": 1.0, "laplace": 0.8}, 1.15
+"""The norm of the random features over the norm of a typical encoded row, for two classes by the law of the noise, and for
+numbers under Gaussian noise. Compared were 0.8, 1 and 1.15 under Gaussian noise, where Skin is best with the largest and
+effects of single columns with the least; and 0.6, 1.15 and 2.3 under Laplace noise, where Covertype was best with the least
+and Skin with the middle one."""
 MANY_COLUMNS = 15
 """With more columns, random features of an additive model need more rows for each, by the same factor. KDD Cup 99 with 41
 columns errs by .0039 with them at (1, 1e-5), by .0026 without, and by .0024 with atoms, for which they leave no room."""
@@ -498,7 +500,8 @@ def _automatic(described: Schema, schema: Schema, settings_of: SettingsOf, count
     A schema that names interactions, or the knots of all columns, stays as it is. Pairs are never taken: on the data sets
     where they helped much, random features helped more (benchmarks/automatic_interactions.py). Neither are random features
     for counts, three and more classes, beside intervals, which they cannot have, and beside penalties and monotone effects.
-    Where most columns are categories, features of all columns hurt, and features of a few columns each are taken.
+    Where most columns are categories, or a fit looks for atoms, beside which there can be no features of all columns, these
+    hurt, and features of a few columns each are taken.
     """
     if not any(map(_is_open, described.columns)) or described.interact or schema.random_features is not None:
         return schema
@@ -509,16 +512,17 @@ def _automatic(described: Schema, schema: Schema, settings_of: SettingsOf, count
         if is_counted or settings.has_intervals:
             return schema
         n_rows = None if count is None else count()
-        if not is_of_numbers(schema):
+        is_regression = settings.score_loss.score_size is not None
+        seeks_atoms = not is_regression and with_slots(Encoder(schema), settings, count).slots > 0
+        if seeks_atoms or not is_of_numbers(schema):
             made = replace(schema, random_features=FEATURES_OF_FEW_COLUMNS)
             encoder = Encoder(made)
             plan = make_plan(settings_of(encoder), encoder.n_features + FEATURES_OF_FEW_COLUMNS.number, n_rows)
             rows = min(_rows_for_noise(plan, plan.problem.row_norm), plan.problem.n_rows_low)
             # Without the sums of both classes, nothing says which columns matter.
             is_clear = rows >= ENOUGH_ROWS_OF_FEW_COLUMNS and getattr(plan, "scaling", None) is not None
-            return made if is_clear and settings.score_loss.score_size is None and n_classes() == 2 else schema
+            return made if is_clear and not is_regression and n_classes() == 2 else schema
         made, plan = _planned_features(described, settings_of, n_rows)
-        is_regression = settings.score_loss.score_size is not None
         needed = _rows_needed(plan, schema) * max(1.0, len(schema.columns) / MANY_COLUMNS)
         enough = max(needed, ENOUGH_ROWS_OF_REGRESSION if is_regression else 0.0)
         suits = _rows_for_features(plan) >= enough and is_of_numbers(schema, _LEAST_SHARE[law_of(plan)])
@@ -541,14 +545,16 @@ def _planned_features(described: Schema, settings_of: SettingsOf, n_rows: int | 
         If there is no plan.
     """
     schema = with_even_knots(described, KNOTS_WITH_FEATURES)
-    bound = Encoder(schema).row_bound
+    bound, minimised = Encoder(schema).row_bound, settings_of(Encoder(schema)).minimised
+    is_number = not isinstance(minimised, ScoreLoss) or minimised.score_size is not None
     # Distances between rows grow with the number of groups, though not quite with its root: in wide tables, many columns
     # are the same in most rows. Rounded, because people read these numbers in the schema.
     length_scale = round(0.5 * len(bound.sizes) ** 0.4, 2)
 
     def planned(law: str, number: int) -> tuple[Schema, AnyPlan]:
         """With so many features of a norm that suits a law of noise; the noise of the plan may have another one."""
-        norm = round(NORM_OF_FEATURES[law] * usual_norm(bound, 0.0), 2)
+        share = NORM_FOR_NUMBERS if is_number and law == "gaussian" else NORM_OF_FEATURES[law]
+        norm = round(share * usual_norm(bound, 0.0), 2)
         made = replace(schema, random_features=RandomFeatures(number, length_scale, norm))
         encoder = Encoder(made)
         return made, make_plan(settings_of(encoder), encoder.n_features + number, n_rows)

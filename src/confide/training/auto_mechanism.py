@@ -100,7 +100,7 @@ def mechanism_for(settings: Settings, loss: Loss) -> str:
     return "output" if bounds.has_kinks else "objective"
 
 
-_OF_SETTINGS = ("usual_norm", "has_curves", "ridges_of_curves", "random_features", "n_slots")
+_OF_SETTINGS = ("usual_norm", "has_curves", "ridges_of_curves", "random_features", "n_slots", "n_encoded")
 """What a rule for alpha takes from settings as it is."""
 
 

@@ -240,6 +240,12 @@ class Settings:
         )
 
     @property
+    def n_encoded(self) -> int:
+        """How many encoded columns stand beside random features of all columns; 0 where there are no such features."""
+        features = None if self.appending is None else self.appending.schema.random_features
+        return 0 if features is None or features.columns or self.appending is None else self.appending.n_features
+
+    @property
     def score_loss(self) -> ScoreLoss:
         """The loss of the score that is minimised. Only noisy sums of least squares have none."""
         loss = self.minimised.of_scores
