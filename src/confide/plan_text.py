@@ -211,7 +211,7 @@ def _shares(plan: Any) -> str:
     penalty = plan.problem.penalty
     if penalty.factors:
         times = max(penalty.factors)
-        return f", the ridge of columns with the least noise; others have more, up to {times:.3g} times as much"
+        return f", the least ridge of a column; others have more, up to {times:.3g} times as much"
     if (own := penalty.function) is not None:
         return f", the strength of {own.name}, which is {own.strong_convexity:.6g}-strongly convex"
     if not (share := l1_ratio(plan)):

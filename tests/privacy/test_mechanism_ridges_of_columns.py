@@ -13,16 +13,26 @@ from confide.audit.densities import Density, likelihood_ratio, minimiser
 from confide.erm.class_losses import OneVsRest
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import HuberHinge, LogisticLoss
+from confide.erm.row_bounds import BallBound, Centred
 from confide.erm.target_losses import SquaredLoss
 from confide.errors import ParameterError
-from confide.privacy.budgets import Neighbours, PureDP
+from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.gaussian import calibrated_objective, objective_noise_rate
 from confide.privacy.mechanism import LARGEST_RIDGE_FACTOR
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.solvers.fallback import NewtonThenFallback
 from tests.privacy.densities import bundles_norm, log_determinant, noise_behind, shape_norm, signed
 from tests.privacy.laws import check_law
-from tests.privacy.problems import GROUPS, group_rows, objective_plan, problem, releases, rows_and_labels, with_ridges
+from tests.privacy.problems import (
+    GROUPS,
+    group_rows,
+    objective_plan,
+    problem,
+    releases,
+    rows_and_labels,
+    with_penalty,
+    with_ridges,
+)
 
 OBJECTIVE, CONSTANT = ObjectivePerturbation(), 1.5
 SIZES, SCALES = (3, 2, 1, 1), (0.8, 1.3, 0.6, CONSTANT)
@@ -210,15 +220,42 @@ def test_ridges_below_the_one_that_the_guarantee_rests_on_are_refused(factors):
         with_ridges(plain, factors)
 
 
-def test_ridges_are_for_one_score_groups_and_no_prior():
+def test_ridges_are_for_one_score_and_no_prior():
     """The theorem speaks of these."""
     plain = problem(12, 6, row_bound=GROUPS, intercept=CONSTANT)
     by_length = SquaredLoss(1.0, 2.0, by_length=True)
     for others in ({"prior": (1.0,) * 7}, {"loss": OneVsRest(LogisticLoss(), 3)}, {"loss": by_length}):
         with pytest.raises(ParameterError, match="one score"):
             with_ridges(replace(plain, **others), FACTORS)
-    with pytest.raises(ParameterError, match="groups of columns"):
-        with_ridges(problem(12, 2), (1.0, 2.0))
+
+
+@pytest.mark.parametrize("bound", [BallBound(1.6), Centred((0.1,) * 6, 1.6)], ids=["ball", "moved"])
+def test_rows_in_a_ball_have_ridges_of_any_groups_and_pay_for_the_whole_curvature(bound):
+    """The rows' length is not shortened, whichever weights have the larger ridge; a group for each weight is asked for."""
+    plain = problem(12, 6, row_bound=bound, intercept=CONSTANT, l2=6.0)
+    ridges = with_penalty(plain, factors=(1.0, 9.0, 1.0), sizes=(2, 4, 1))
+    assert ridges.curved_norm == plain.row_norm
+    for budget in (PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.1)):
+        one, several = (OBJECTIVE.plan(each, budget) for each in (plain, ridges))
+        assert (several.noise.scale, several.l2) == (one.noise.scale, one.l2)
+    for sizes in ((2, 4), (2, 5, 1), (3, 4, 0), ()):
+        with pytest.raises(ParameterError, match="factors"):
+            with_penalty(plain, factors=(1.0, 9.0, 1.0), sizes=sizes)
+
+
+@pytest.mark.parametrize("neighbours", Neighbours)
+def test_gaussian_noise_behind_weights_of_a_ball_is_that_of_the_plan(neighbours):
+    """-(ridges w + sum of slopes) is the noise: 15% more or less fails, or one ridge for all weights."""
+    plain = problem(12, 6, row_bound=BallBound(1.6), intercept=CONSTANT, l2=300.0, neighbours=neighbours)
+    facts = with_penalty(plain, factors=(1.0, 9.0, 1.0), sizes=(2, 4, 1))
+    plan = objective_plan(facts, ApproxDP(0.8, 1e-5), "gaussian", "cylinder")
+    rows, labels = group_rows(GROUPS, 12, seed=3), np.where(np.arange(12) % 3, 1, -1)
+    sample = releases(OBJECTIVE, plan, rows_and_labels(rows, labels), 400, 6)
+    ridges = plan.l2 * np.repeat((1.0, 9.0, 1.0), (2, 4, 1))
+    noise = noise_behind(LogisticLoss(), signed(rows, labels, CONSTANT), ridges, sample)
+    of_columns, of_constant = plan.noise.shape.gaussian_deviations(plan.noise.scale)
+    check_law((noise[:, :6] ** 2).sum(axis=1) / of_columns**2, stats.chi2(6).cdf)
+    check_law(noise[:, 6] / of_constant, stats.norm.cdf)
 
 
 @pytest.mark.parametrize("neighbours", Neighbours)

@@ -268,7 +268,7 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule
 
     Where that raises the least of several ridges far, one ridge for all weights is smaller for most of them and is taken.
     """
-    if rule.n_encoded and rule.score_size is None and problem.loss.constants.n_outputs == 1:
+    if rule.n_encoded and rule.score_size is None and problem.loss.constants.tapered and not problem.prior:
         return _with_ridge_of_features(mechanism, problem, budget, rule)
     if rule.score_size is None and not rule.for_intervals:
         apart = with_ridges_by_noise(problem, mechanism, budget, rule.ridges_of_curves)
@@ -282,8 +282,8 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule
 def _with_ridge_of_features(mechanism: Mechanism, problem: Problem, budget: Budget, rule: AlphaRule) -> Plan:
     """The plan in which random features keep the ridge of all weights, and the encoded columns beside them have less."""
     together, _ = _balanced_plan(mechanism, problem, budget, rule)
-    noise = together.noise
-    if noise is None or noise.law != "gaussian" or not noise.in_objective or not problem.penalty.is_ridge or problem.prior:
+    noise, is_plain = together.noise, problem.penalty.is_ridge and problem.loss.constants.n_outputs == 1
+    if noise is None or noise.law != "gaussian" or not noise.in_objective or not is_plain:
         return together
     row_budget = budget_of_row(budget, problem.rows_per_person)
     least = curvature_free_l2(row_budget, problem.loss_bounds, problem.curved_norm, problem.neighbours)
