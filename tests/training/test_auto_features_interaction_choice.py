@@ -107,7 +107,7 @@ def test_all_interactions_are_random_features_whose_number_follows_the_law_of_th
     features = made.random_features
     assert features.number == MOST_FEATURES[law]
     norm = usual_norm(Encoder(SCHEMA).row_bound, 0.0)
-    assert features.norm == pytest.approx({"gaussian": 1.15, "laplace": 0.8}[law] * norm, abs=0.01)
+    assert features.norm == pytest.approx({"gaussian": 1.0, "laplace": 0.8}[law] * norm, abs=0.01)
     assert features.length_scale == pytest.approx(0.5 * 6**0.4, abs=0.01)
     assert chosen("all", schema=made, budget=budget) == made
     own = Schema(SCHEMA.columns, random_features=RandomFeatures(10, 1.0))
@@ -279,3 +279,20 @@ def test_all_interactions_without_a_plan_are_refused_with_the_reason():
     with pytest.raises(ParameterError, match="alpha"):
         chosen("all", mechanism="output", alpha=1e-30)
     assert chosen("auto", mechanism="output", alpha=1e-30) == SCHEMA
+
+
+@pytest.mark.parametrize("scale", ["linear", "log"])
+def test_a_table_whose_fit_looks_for_atoms_has_no_features_of_all_columns(scale):
+    """Beside these there can be no atoms, which say more: so do features of few columns, where enough rows come."""
+    columns = {name: one | {"high": 10_000} for name, one in OPEN_NUMBERS.items()}
+    columns["x0"] |= {"scale": scale}
+    few = {"neighbours": "add-or-remove-one", "n_rows_bounds": (36_000, 44_000)}
+    found = AdditiveClassifier(ApproxDP(1.0, 1e-5), schema=Schema(columns), **few).chosen_schema()
+    assert (found.random_features is None) == (scale == "log")
+    if scale == "linear":
+        assert found.random_features.columns == 0
+        return
+    many = {"neighbours": "add-or-remove-one", "n_rows_bounds": (360_000, 440_000)}
+    assert (
+        AdditiveClassifier(ApproxDP(1.0, 1e-5), schema=Schema(columns), **many).chosen_schema().random_features.columns == 3
+    )

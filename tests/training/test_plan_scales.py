@@ -19,6 +19,9 @@ from confide.features.encoder import Encoder
 from confide.files import _checksum, read_document
 from confide.privacy.budgets import ZCDP
 from confide.report.verification import failures_of_plan
+from confide.training import alpha
+from confide.training.alpha import curvature_free_l2
+from confide.training.plan import _remembered
 
 BUDGET = ApproxDP(4.0, 1e-5)
 COLUMNS = {
@@ -205,3 +208,47 @@ def test_a_search_scores_rows_by_the_features_of_their_weights(method, candidate
     )
     search.fit(frame, frame["t"])
     assert abs(search.best_score_ - search.best_estimator_.score(frame, frame["t"])) < 0.08
+
+
+RIDGES_OF_TWO_CLASSES = {"neighbours": "add-or-remove-one", "n_rows_bounds": (2500, 3500)}
+
+
+def classes_with(budget=BUDGET, model=confide.AdditiveClassifier, schema=CLASSES, **parameters):
+    return model(budget, schema=schema, **parameters).plan(*(() if "n_rows_bounds" in parameters else (3000,)))
+
+
+@pytest.mark.parametrize(("parameters", "share"), [(RIDGES_OF_TWO_CLASSES, 0.8), ({}, 1.0)], ids=["add", "replace"])
+def test_features_of_two_classes_keep_their_ridge_and_encoded_columns_have_less(parameters, share, monkeypatch):
+    """The least ridge is a share of that at which curvature is free; without features' own ridge all have the larger one."""
+    schema = replace(CLASSES, random_features=FEATURES | {"number": 400})
+    plan = classes_with(ApproxDP(1.0, 1e-5), schema=schema, **parameters)
+    encoder = Encoder(schema)
+    assert plan.problem.penalty.sizes == (encoder.n_features, 400, 1)
+    one, largest, other = plan.problem.penalty.factors
+    assert one == other == 1.0 < largest
+    problem = plan.problem
+    free = curvature_free_l2(plan.budget, problem.loss_bounds, problem.row_norm, problem.neighbours)
+    assert plan.l2 == pytest.approx(share * free, rel=0.11)  # steps of a tenth, where double precision needs more
+    assert "others have more" in str(plan)
+    monkeypatch.setattr(alpha, "_with_ridge_of_features", lambda *given: alpha._balanced_plan(*given)[0])
+    _remembered.cache_clear()
+    alone = classes_with(plan.budget, schema=schema, **parameters)
+    _remembered.cache_clear()
+    assert not alone.problem.penalty.factors
+    assert largest * plan.l2 == pytest.approx(alone.l2, rel=0.11)
+
+
+@pytest.mark.parametrize(
+    ("budget", "schema", "model"),
+    [
+        (PureDP(4.0), CLASSES, confide.AdditiveClassifier),
+        (BUDGET, NUMBERS, confide.AdditiveRegressor),
+        (BUDGET, CLASSES, LinearSVC),
+        (BUDGET, replace(CLASSES, random_features=FEATURES | {"columns": 2}), confide.AdditiveClassifier),
+    ],
+    ids=["pure", "numbers", "hinge", "few columns"],
+)
+def test_all_other_features_have_the_ridge_of_all_weights(budget, schema, model):
+    """Two ridges were compared for logistic loss, Gaussian noise and features of all columns."""
+    plan = classes_with(budget, model, schema)
+    assert not plan.problem.penalty.factors

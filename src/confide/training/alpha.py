@@ -453,8 +453,8 @@ def usual_norm_of_curves(encoder: Encoder) -> float | None:
 
 def has_curves(encoder: Encoder) -> bool:
     """Whether a number has three knots or more. With one or two its effect is a bent line."""
-    numbers = [column for column in encoder.schema.columns if column.is_number]
-    return any(len(column.knots_with_bounds) >= _KNOTS_OF_A_CURVE + 2 for column in numbers)
+    columns, least = encoder.schema.columns, _KNOTS_OF_A_CURVE + 2
+    return any(column.is_number and len(column.knots_with_bounds) >= least for column in columns)
 
 
 def usual_norm_of_rows(encoder: Encoder) -> float:

@@ -144,6 +144,7 @@ class Settings:
     risk_differences : whether a part of it is kept for differences of risks too
     given : the checked value of each parameter by its name, for what uses it as it is (`value`)
     appends_features : whether random features are appended to rows, beside which no atoms and noisy gradients are taken
+    n_encoded : how many encoded columns stand beside random features of all columns; 0 where there are no such features
     has_intervals : whether a part of the budget is kept for intervals
     may_centre : whether rows may be moved by a centre
     may_scale : whether the columns of random features may get scales
@@ -185,6 +186,7 @@ class Settings:
     risk_differences: bool = False
     given: tuple[tuple[str, object], ...] = ()
     appends_features: bool = field(init=False, repr=False, compare=False)
+    n_encoded: int = field(init=False, repr=False, compare=False)
     has_intervals: bool = field(init=False, repr=False, compare=False)
     may_centre: bool = field(init=False, repr=False, compare=False)
     may_scale: bool = field(init=False, repr=False, compare=False)
@@ -197,6 +199,8 @@ class Settings:
         features = None if self.appending is None else self.appending.schema.random_features
         alone = features is not None and (features.columns == 0 or bool(features.scales))
         object.__setattr__(self, "appends_features", alone)
+        of_all = self.appending is not None and features is not None and features.columns == 0
+        object.__setattr__(self, "n_encoded", self.appending.n_features if of_all else 0)  # type: ignore[union-attr]
         # The weights of a prior are those of rows as they are, and a plan needs bounds on them before a centre is known.
         object.__setattr__(self, "may_centre", self.centre and self.prior is None)
         # Those of a prior are the scales of its own features, and a penalty has a map of its own.
@@ -238,12 +242,6 @@ class Settings:
         return (0 if features is None else features.number) + (
             0 if self.finding is None else self.finding.slots * len(self.finding.sought)
         )
-
-    @property
-    def n_encoded(self) -> int:
-        """How many encoded columns stand beside random features of all columns; 0 where there are no such features."""
-        features = None if self.appending is None else self.appending.schema.random_features
-        return 0 if features is None or features.columns or self.appending is None else self.appending.n_features
 
     @property
     def score_loss(self) -> ScoreLoss:
