@@ -61,6 +61,18 @@ def _of_problem(name: str) -> Callable[[], Table]:
     return table
 
 
+def _numbers_of(name: str) -> Callable[[], Table]:
+    """The columns of numbers alone."""
+
+    def table() -> Table:
+        split = problems.problem(name).split
+        columns = [column for column in split.schema.columns if column.is_number]
+        names = [column.name for column in columns]
+        return Table(Schema(columns), split.X_train[names], split.y_train, split.X_test[names], split.y_test)
+
+    return table
+
+
 def _of_split(name: str, n_rows: int) -> Callable[[], Table]:
     def table() -> Table:
         split = load(name)
@@ -118,6 +130,8 @@ TABLES: dict[str, Callable[[], Table]] = {
     **{name: _of_problem(name) for name in problems.NAMES},
     "bank-additional": _of_split("bank-additional", 10**6),
     "nltcs": _of_split("nltcs", 10**6),
+    "adult, numbers alone": _numbers_of("adult"),
+    "bank, numbers alone": _numbers_of("bank"),
     "kddcup99, 41 columns": _of_split("kddcup99", 56_000),
     "skin, 5,000 rows": _of_split("skin", 5_000),
     "diamonds, expensive or not": lambda: _diamonds(expensive=True),

@@ -387,11 +387,10 @@ and 200 features were compared on the data of benchmarks/peers. Under Gaussian n
 LEAST_FEATURES, ROWS_PER_FEATURE = 100, 2.0
 """The least number of random features under Gaussian noise, and how many rows for each unit of noise ask for one feature
 more (benchmarks/notes/which_interactions.md)."""
-NORM_OF_FEATURES, NORM_FOR_NUMBERS = {"gaussian": 1.0, "laplace": 0.8}, 1.15
-"""The norm of the random features over the norm of a typical encoded row, for two classes by the law of the noise, and for
-numbers under Gaussian noise. Compared were 0.8, 1 and 1.15 under Gaussian noise, where Skin is best with the largest and
-effects of single columns with the least; and 0.6, 1.15 and 2.3 under Laplace noise, where Covertype was best with the least
-and Skin with the middle one."""
+NORM_OF_FEATURES = {"gaussian": 1.15, "laplace": 0.8}
+"""The norm of the random features over the norm of a typical encoded row. Compared were 0.6, 1.15 and 1.7 under Gaussian
+noise, and 0.6, 1.15 and 2.3 under Laplace noise, where Covertype was best with the least and Skin with the middle one. Beside
+two ridges (`confide.training.alpha`), 0.8 is better for effects of single columns, and 1.15 for Skin."""
 MANY_COLUMNS = 15
 """With more columns, random features of an additive model need more rows for each, by the same factor. KDD Cup 99 with 41
 columns errs by .0039 with them at (1, 1e-5), by .0026 without, and by .0024 with atoms, for which they leave no room."""
@@ -545,16 +544,14 @@ def _planned_features(described: Schema, settings_of: SettingsOf, n_rows: int | 
         If there is no plan.
     """
     schema = with_even_knots(described, KNOTS_WITH_FEATURES)
-    bound, minimised = Encoder(schema).row_bound, settings_of(Encoder(schema)).minimised
-    is_number = not isinstance(minimised, ScoreLoss) or minimised.score_size is not None
+    bound = Encoder(schema).row_bound
     # Distances between rows grow with the number of groups, though not quite with its root: in wide tables, many columns
     # are the same in most rows. Rounded, because people read these numbers in the schema.
     length_scale = round(0.5 * len(bound.sizes) ** 0.4, 2)
 
     def planned(law: str, number: int) -> tuple[Schema, AnyPlan]:
         """With so many features of a norm that suits a law of noise; the noise of the plan may have another one."""
-        share = NORM_FOR_NUMBERS if is_number and law == "gaussian" else NORM_OF_FEATURES[law]
-        norm = round(share * usual_norm(bound, 0.0), 2)
+        norm = round(NORM_OF_FEATURES[law] * usual_norm(bound, 0.0), 2)
         made = replace(schema, random_features=RandomFeatures(number, length_scale, norm))
         encoder = Encoder(made)
         return made, make_plan(settings_of(encoder), encoder.n_features + number, n_rows)
