@@ -25,10 +25,10 @@ from scripts.reading_paths import code_lines
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "confide"
 LIMITS = {
-    "lines of code": (34_934, 27_500),
+    "lines of code": (34_150, 27_500),
     "files": (242, 240),
     "files of fewer than 40 lines": (40, 40),
-    "classes": (470, 330),
+    "classes": (464, 330),
     "calls of isinstance": (435, 430),
     "fields of type Any": (40, 40),
     "files outside of erm that ask for the class of a loss": (3, 3),
@@ -42,7 +42,7 @@ LIMITS = {
     "returns of LogisticRegression.fit to a file that it left": (397, 150),
     "functions of AdditiveClassifier.fit": (580, 350),
     "files of AdditiveClassifier.fit": (65, 60),
-    "functions of confide fit": (1_056, 700),
+    "functions of confide fit": (1_050, 700),
     "files of confide fit": (120, 120),
 }
 """The limit of each figure, and where it is to go. The way of a fit depends a little on processor and noise."""

@@ -289,8 +289,10 @@ def test_a_table_whose_fit_looks_for_atoms_has_no_features_of_all_columns(scale)
     few = {"neighbours": "add-or-remove-one", "n_rows_bounds": (36_000, 44_000)}
     found = AdditiveClassifier(ApproxDP(1.0, 1e-5), schema=Schema(columns), **few).chosen_schema()
     assert (found.random_features is None) == (scale == "log")
+    without = AdditiveClassifier(ApproxDP(1.0, 1e-5), schema=Schema(columns), atoms=False, **few).chosen_schema()
+    assert without.random_features.columns == 0
     if scale == "linear":
-        assert found.random_features.columns == 0
+        assert found == without
         return
     many = {"neighbours": "add-or-remove-one", "n_rows_bounds": (360_000, 440_000)}
     assert (

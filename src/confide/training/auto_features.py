@@ -389,7 +389,7 @@ LEAST_FEATURES, ROWS_PER_FEATURE = 100, 2.0
 more (benchmarks/notes/which_interactions.md)."""
 NORM_OF_FEATURES = {"gaussian": 1.15, "laplace": 0.8}
 """The norm of the random features over the norm of a typical encoded row. Compared were 0.6, 1.15 and 1.7 under Gaussian
-noise, and 0.6, 1.15 and 2.3 under Laplace noise, where Covertype was best with the least and Skin with the middle one. Beside
+noise, and 0.6, 1.15 and 2.3 under Laplace noise, where Covertype was best with the least and Skin with the middle one. With
 two ridges (`confide.training.alpha`), 0.8 is better for effects of single columns, and 1.15 for Skin."""
 MANY_COLUMNS = 15
 """With more columns, random features of an additive model need more rows for each, by the same factor. KDD Cup 99 with 41
@@ -512,7 +512,8 @@ def _automatic(described: Schema, schema: Schema, settings_of: SettingsOf, count
             return schema
         n_rows = None if count is None else count()
         is_regression = settings.score_loss.score_size is not None
-        seeks_atoms = not is_regression and with_slots(Encoder(schema), settings, count).slots > 0
+        may_seek = not is_regression and settings.value("atoms") == "auto"
+        seeks_atoms = may_seek and with_slots(Encoder(schema), settings, count).slots > 0
         if seeks_atoms or not is_of_numbers(schema):
             made = replace(schema, random_features=FEATURES_OF_FEW_COLUMNS)
             encoder = Encoder(made)
