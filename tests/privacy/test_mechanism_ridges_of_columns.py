@@ -238,6 +238,9 @@ def test_rows_in_a_ball_have_ridges_of_any_groups_and_pay_for_the_whole_curvatur
     for budget in (PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.1)):
         one, several = (OBJECTIVE.plan(each, budget) for each in (plain, ridges))
         assert (several.noise.scale, several.l2) == (one.noise.scale, one.l2)
+    of_groups_moved = Centred(GROUPS, (0.1,) * 6, 1.4)
+    with pytest.raises(ParameterError, match="4 factors"):  # a centre that is found has the ridges of the same groups
+        with_penalty(replace(plain, row_bound=of_groups_moved), factors=(1.0, 9.0, 1.0), sizes=(2, 4, 1))
     for sizes in ((2, 4), (2, 5, 1), (3, 4, 0), ()):
         with pytest.raises(ParameterError, match="factors"):
             with_penalty(plain, factors=(1.0, 9.0, 1.0), sizes=sizes)

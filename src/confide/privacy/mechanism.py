@@ -16,7 +16,7 @@ from confide.erm.group_bounds import GroupBound, groups_of
 from confide.erm.losses import Loss, LossConstants
 from confide.erm.objective import KeptObjective, Objective, Solver
 from confide.erm.penalties import RIDGE, Penalty
-from confide.erm.row_bounds import RowBound, is_centred, norm_with_intercept
+from confide.erm.row_bounds import RowBound, before_moving, is_centred, norm_with_intercept
 from confide.erm.source import RowSource
 from confide.errors import ParameterError
 from confide.plan_text import Intervals, Part
@@ -177,7 +177,9 @@ class Problem(ProblemFacts):
             raise ParameterError(
                 "ridges of single weights are for one score, slopes with one bound for rows of all lengths, and no prior."
             )
-        sizes = groups_of(bound, self.intercept)[0] if type(bound) is GroupBound else penalty.sizes
+        # A centre that is found moves rows of the same bound.
+        before = before_moving(bound)
+        sizes = groups_of(before, self.intercept)[0] if type(before) is GroupBound else penalty.sizes
         are_in_range = min(penalty.factors) == 1.0 and all(1.0 <= each <= LARGEST_RIDGE_FACTOR for each in penalty.factors)
         is_whole = min(sizes, default=0) > 0 and sum(sizes) == self.n_weights
         if penalty.sizes != sizes or len(penalty.factors) != len(sizes) or not are_in_range or not is_whole:

@@ -193,6 +193,9 @@ _SHARE_BESIDE_FEATURES = 0.8
 """The least such share, under Gaussian noise, for the ridge of encoded columns beside random features of all columns of two
 classes, which have a larger one. One ridge for all weights, which the noise of the features asks for, shrinks the effects of
 single columns too (benchmarks/notes/which_interactions.md). Under Laplace noise, and for numbers, one ridge is better."""
+_ROWS_FOR_TWO_RIDGES = 2_500.0
+"""Two ridges are taken if so many rows come for each unit of noise on a weight. Skin has 1,300 at (.1, 1e-5), and errs by
+.012 with one ridge and .014 with two; ten independent columns have 5,100 at (.5, 1e-5), where two are better."""
 _LEAST_SHARE_UNDER_RHO = {Neighbours.REPLACE_ONE: 0.4, Neighbours.ADD_OR_REMOVE_ONE: 0.32}
 """The same share for two classes, Gaussian noise and concentrated budgets, whatever the margin. Such a ridge costs up to 15%
 more noise than the ideal. Of the shares 1, 0.6, 0.35, 0.25 and 0.18, those of 0.35 and below had the least error under
@@ -284,6 +287,8 @@ def _with_ridge_of_features(mechanism: Mechanism, problem: Problem, budget: Budg
     together, _ = _balanced_plan(mechanism, problem, budget, rule)
     noise, is_plain = together.noise, problem.penalty.is_ridge and problem.loss.constants.n_outputs == 1
     if noise is None or noise.law != "gaussian" or not noise.in_objective or not is_plain:
+        return together
+    if problem.n_rows_low * problem.row_norm * math.sqrt(problem.n_weights) < _ROWS_FOR_TWO_RIDGES * noise.norm:
         return together
     row_budget = budget_of_row(budget, problem.rows_per_person)
     least = curvature_free_l2(row_budget, problem.loss_bounds, problem.curved_norm, problem.neighbours)
