@@ -66,6 +66,15 @@ def test_no_output_is_an_input_or_the_other_output():
     assert Ledger("study.db").verify() == 0
 
 
+def test_no_output_is_an_input_that_is_read_through_a_private_file():
+    """A schema that says how cells are written has rows read through a copy, which is not what would be lost."""
+    schema, rows = Path("people.toml").read_text(encoding="utf-8"), Path("people.csv").read_bytes()
+    Path("people.toml").write_text(f'table = {{ encoding = "utf-8" }}\n{schema}', encoding="utf-8")
+    for name in ("people.csv", "./people.csv", str(Path("people.csv").resolve())):
+        assert "would be lost" in refused_before_charge(*FIT, "--out", name, "--force")
+    assert Path("people.csv").read_bytes() == rows
+
+
 def test_a_folder_that_may_not_be_written_is_refused_before_the_charge(monkeypatch):
     """A file is really created there and removed: permission bits tell too little."""
     make = os.open

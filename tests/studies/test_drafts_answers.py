@@ -62,6 +62,8 @@ def test_an_answer_describes_a_column(answer, description) -> None:
         "0 1,000,000",
         "5 5",
         "*",
+        "18 95 in years, missing 999",
+        "0 1e6 in USD log",
     ],
 )
 def test_other_answers_are_refused(answer) -> None:

@@ -513,6 +513,8 @@ def check_path(
 
 def _is_same(one: Path, other: Path) -> bool:
     """Whether two paths lead to the same file, also if by different names or links."""
-    with suppress(OSError, RuntimeError):  # a file that does not exist, or links that form a circle
-        return one.resolve() == other.resolve() or one.samefile(other)
+    for place in (other, Path(getattr(other, "source", other))):  # rows of a private file come from another one
+        with suppress(OSError, RuntimeError):  # a file that does not exist, or links that form a circle
+            if one.resolve() == place.resolve() or one.samefile(place):
+                return True
     return False

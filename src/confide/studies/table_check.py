@@ -204,7 +204,7 @@ def percent(count: int, of: int) -> str:
 
 
 def _of_file(file: FileCheck) -> _Found:
-    named = {"file": file.path.name}
+    named = {"file": Path(f"{file.path}").name}  # a private file has the name of what its rows came from
     if not file.is_header:
         yield "data_first" if file.form is not None and looks_like_data(file.present) else "no_header", named
     else:
