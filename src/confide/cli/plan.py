@@ -84,7 +84,7 @@ def plan(
     if forecasts:
         document["forecast"] = [forecast_document(forecast, coverage=COVERAGE) for forecast in forecasts]
     screen = output.Screen(output_format)
-    screen.show(_blocks_of_verdict(verdict, decided))
+    screen.show(_blocks_of_verdict(verdict, decided, [] if details else document["cautions"]))
     if details:
         screen.show(_details(decided, beside, output.blocks_of_choices(model, chosen, kernel)))
     if forecasts and (details or curve):
@@ -147,10 +147,10 @@ def require_one(first: object, second: object, names: str) -> None:
         raise ParameterError(f"give either {names}.")
 
 
-def _blocks_of_verdict(verdict: Verdict, plan: AnyPlan) -> Iterator[Block]:
+def _blocks_of_verdict(verdict: Verdict, plan: AnyPlan, cautions: list[str]) -> Iterator[Block]:
     yield heading("Verdict, from public facts alone")
     of_interest = () if plan.intervals is None else plan.intervals.sentences()
-    yield Block("list", (*verdict.sentences, *of_interest))
+    yield Block("list", (*verdict.sentences, *of_interest, *cautions))
 
 
 def _details(plan: AnyPlan, beside: list[str], choices: Iterator[Block]) -> Iterator[Block]:
