@@ -125,7 +125,10 @@ def given_by(source: str, items: Callable[[], Iterable[Any]]) -> Iterator[Any]:
                 failed = (
                     "its connection still gives another result; fetch that one to its end, or take a connection of its own"
                 )
-            failed = "it holds text in another encoding than is declared" if issubclass(kind, UnicodeError) else failed
+            if issubclass(kind, UnicodeError):
+                failed = (
+                    'it holds text in another encoding than the schema declares, such as table = { encoding = "latin-1" }'
+                )
         # Raised outside the handler, so that the original error is not attached.
         if failed:
             raise InputError(f"{source} could not be read to its end ({failed}). Correct it, and read it again.")
