@@ -186,8 +186,11 @@ def edits(value):
 @pytest.mark.parametrize(
     ("charge", "words"),
     [
-        ({"charge": {"ledger": "held_out.db"}}, "to the ledger held_out.db."),
-        ({"charge": {"ledger": "postgresql://host/db?password=x"}}, "to the ledger postgresql://host/db."),
+        ({"charge": {"ledger": "held_out.db"}}, "to the ledger held_out.db with the identity abc."),
+        (
+            {"charge": {"ledger": "postgresql://host/db?password=x"}},
+            "to the ledger postgresql://host/db with the identity abc.",
+        ),
         ({"charge": {"ledger": None}}, "with the identity abc."),
         ({"charged_to": None}, "to no ledger"),
         ({}, "with the identity abc."),

@@ -132,10 +132,10 @@ def charge_of_rates(evaluation: dict[str, Any]) -> str:
     ledger = (evaluation.get("charge") or {}).get("ledger")
     if evaluation["charged_to"] is None:
         where = "no ledger"
-    elif not ledger:
-        where = f"the ledger with the identity {evaluation['charged_to']}"
     else:
-        where = f"the ledger {place_without_password(ledger)}"
+        # Only the identity is compared with a ledger that is shown. The name is what the file says.
+        name = f" {place_without_password(ledger)}" if ledger else ""
+        where = f"the ledger{name} with the identity {evaluation['charged_to']}"
     return " ".join((f"They were charged to {where}.", *evaluation.get("interrupted", ())))
 
 
