@@ -513,8 +513,7 @@ def check_path(
 
 def _is_same(one: Path, other: Path) -> bool:
     """Whether two paths lead to the same file, also if by different names or links."""
-    for place in (other, Path(getattr(other, "source", other))):  # rows of a private file come from another one
-        with suppress(OSError, RuntimeError):  # a file that does not exist, or links that form a circle
-            if one.resolve() == place.resolve() or one.samefile(place):
-                return True
+    place = Path(f"{other}")  # a private file has the name of what its rows came from
+    with suppress(OSError, RuntimeError):  # a file that does not exist, or links that form a circle
+        return one.resolve() == place.resolve() or one.samefile(place)
     return False

@@ -43,9 +43,9 @@ def predict(
 
     The probability is that of the positive class of the schema; with three classes or more, that of the predicted class. A
     support vector machine has no probabilities: its `score` is high where the positive class is likely. All columns of the
-    table are kept, and the cells of a CSV file stay as they are written, but for numbers where the schema says how they are
-    written (`table`): these get decimal points. Commas separate cells in the file that is written, whatever separated them
-    before. The target is not needed.
+    table are kept, and the cells of a CSV file stay as they are written. But if the schema says how numbers are written
+    (`table`), they get decimal points. Commas separate cells in the file that is written, whatever separated them before.
+    The target is not needed.
 
     With --interval, the columns `low` and `high` are an interval of the predicted mean, probability or score, if the model
     has intervals. It is not an interval for a single new target.

@@ -127,7 +127,8 @@ def given_by(source: str, items: Callable[[], Iterable[Any]]) -> Iterator[Any]:
                 )
             if issubclass(kind, UnicodeError):
                 failed = (
-                    'it holds text in another encoding than the schema declares, such as table = { encoding = "latin-1" }'
+                    "it holds text in another encoding than the schema declares; if that is latin-1, add "
+                    'table = { encoding = "latin-1" } to the schema'
                 )
         # Raised outside the handler, so that the original error is not attached.
         if failed:

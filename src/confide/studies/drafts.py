@@ -165,7 +165,7 @@ def _bounds(answer: str, known: Sequence[str]) -> tuple[float, float, set[str], 
     """Low, high, words, codes of empty cells and the unit; None if the answer does not begin with two numbers."""
     answer, unit = _without_unit(answer)
     if unit is not None and re.search(r"\b(empty|missing|log|log10)\b", unit, re.IGNORECASE):
-        raise ParameterError('the unit stands last, behind "log" and "empty": "0 110 empty 999 in years".')
+        raise ParameterError('write the unit last, after "log" or "empty", as in "0 110 empty 999 in years".')
     if _THOUSANDS.search(answer) and re.fullmatch(r"[\d,. ]+[a-z ]*", answer) and " " in re.sub(", +", ",", answer):
         raise ParameterError('write large numbers without commas, such as "0 20000".')
     if _DECIMAL_COMMA.fullmatch(answer):

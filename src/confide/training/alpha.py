@@ -190,9 +190,10 @@ _LEAST_SHARE_BESIDE_MOMENTS = 2.0
 cost beside noise that pays for the moments too. With a share of 0.3, noise under replace-one is 1% larger than without any
 curvature, and with half of this ridge 15 to 20% larger."""
 _SHARE_BESIDE_FEATURES = 0.8
-"""The least such share, under Gaussian noise, for the ridge of encoded columns beside random features of all columns of two
-classes, which have a larger one. One ridge for all weights, which the noise of the features asks for, shrinks the effects of
-single columns too (benchmarks/notes/which_interactions.md). Under Laplace noise, and for numbers, one ridge is better."""
+"""The least such share for the ridge of encoded columns that have random features of all columns beside them, with two
+classes and Gaussian noise. The features have a larger ridge, because of their noise. As the ridge of all weights it would
+shrink the effects of single columns too (benchmarks/notes/which_interactions.md). Under Laplace noise, and for numbers, one
+ridge is better."""
 _ROWS_FOR_TWO_RIDGES = 2_500.0
 """Two ridges are taken if so many rows come for each unit of noise on a weight. Skin has 1,300 at (.1, 1e-5), and errs by
 .012 with one ridge and .014 with two; ten independent columns have 5,100 at (.5, 1e-5), where two are better."""

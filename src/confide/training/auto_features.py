@@ -499,8 +499,8 @@ def _automatic(described: Schema, schema: Schema, settings_of: SettingsOf, count
     A schema that names interactions, or the knots of all columns, stays as it is. Pairs are never taken: on the data sets
     where they helped much, random features helped more (benchmarks/automatic_interactions.py). Neither are random features
     for counts, three and more classes, beside intervals, which they cannot have, and beside penalties and monotone effects.
-    Where most columns are categories, or a fit looks for atoms, beside which there can be no features of all columns, these
-    hurt, and features of a few columns each are taken.
+    Features of all columns hurt where most columns are categories, and there can be none beside atoms. In both cases
+    features of a few columns each are taken.
     """
     if not any(map(_is_open, described.columns)) or described.interact or schema.random_features is not None:
         return schema

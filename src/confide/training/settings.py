@@ -197,10 +197,10 @@ class Settings:
         object.__setattr__(self, "has_curves", self.has_curves or bool(self.ridges_of_curves))
         object.__setattr__(self, "has_intervals", self.inference_share != 0.0 or bool(self.interest))
         features = None if self.appending is None else self.appending.schema.random_features
-        alone = features is not None and (features.columns == 0 or bool(features.scales))
+        of_all = features is not None and features.columns == 0
+        alone = of_all or (features is not None and bool(features.scales))
         object.__setattr__(self, "appends_features", alone)
-        of_all = self.appending is not None and features is not None and features.columns == 0
-        object.__setattr__(self, "n_encoded", self.appending.n_features if of_all else 0)  # type: ignore[union-attr]
+        object.__setattr__(self, "n_encoded", self.appending.n_features if self.appending is not None and of_all else 0)
         # The weights of a prior are those of rows as they are, and a plan needs bounds on them before a centre is known.
         object.__setattr__(self, "may_centre", self.centre and self.prior is None)
         # Those of a prior are the scales of its own features, and a penalty has a map of its own.
