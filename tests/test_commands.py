@@ -157,7 +157,7 @@ if [ "$1" = clone ]; then mkdir -p "${{@: -1}}"; fi
 def test_continuous_integration_begins_as_a_stranger_does(tmp_path):
     """A clone with nothing beside it, then `make demo` and `make test`: no variable, no option, and an empty home.
 
-    .ci/run is run with programs that note how they are called.
+    The site comes last, and then its search is tested. The programs that .ci/run calls note how they are called.
     """
     log, programs, checkout = tmp_path / "log", tmp_path / "programs", tmp_path / "checkout"
     programs.mkdir()
@@ -180,6 +180,6 @@ def test_continuous_integration_begins_as_a_stranger_does(tmp_path):
         assert folder == where
         assert in_home == "0"
         assert set(variables.split()) <= {"PATH", "HOME", "PWD", "OLDPWD", "SHLVL", "_"}
-    later = [call for call, *_ in calls[3:] if call.startswith("make test")]
-    assert later
-    assert all("-m 'data or" in call for call in later)
+    later = [call for call, *_ in calls[3:] if call.startswith(("make test", "make docs"))]
+    for call, part in zip(later, ("-m 'data or", "make docs", "-m browser tests/test_site.py"), strict=True):
+        assert part in call
