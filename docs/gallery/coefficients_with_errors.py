@@ -5,8 +5,8 @@ are what the noise adds. In the picture numbers count per half of their range, s
 above shows odds ratios; the table that the script prints has people's units. With 32,561 rows most of the width is
 sampling.
 
-Picture: Coefficients as bars around their estimates: nearly all of each bar is its inner part, for sampling, and the
-ends that noise adds are short.
+Picture: Coefficients but the intercept, as bars around their estimates: nearly all of each bar is its inner part, for
+sampling, and the ends that noise adds are short.
 
 Data: Adult (B. Becker and R. Kohavi, UCI Machine Learning Repository, 1996, CC BY 4.0), which ships with confide.
 """

@@ -136,12 +136,14 @@ def test_the_plot_shows_both_parts_of_each_interval(table):
     both = ax.collections
     assert both[0].get_color().tolist() != both[1].get_color().tolist()
     bars = [[bar[:, 0] for bar in bars.get_segments()] for bars in both]
-    for coefficient, outer, inner in zip(table.coefficients, *bars, strict=True):
+    for coefficient, outer, inner in zip(table.coefficients[:-1], *bars, strict=True):
         assert outer.tolist() == [coefficient.low, coefficient.high]
         assert coefficient.low <= inner[0] < coefficient.estimate < inner[1] <= coefficient.high
         assert np.diff(inner)[0] == pytest.approx(2 * 1.644854 * coefficient.sampling_error, rel=1e-6)
     figure.canvas.draw()  # a name is no formula
-    assert ax.get_yticklabels()[-1].get_text() == "(intercept)"
+    assert table.coefficients[-1].name == "(intercept)"  # which would hide the others
+    assert len(ax.get_yticklabels()) == len(table.coefficients) - 1
+    assert ax.get_xlabel().endswith("\nIntercepts are in the table alone.")
     plt.close(figure)
 
 

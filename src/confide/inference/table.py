@@ -527,6 +527,8 @@ class CoefficientTable(Shown):
     def plot(self, ax: Any = None) -> Any:
         """A forest plot on Matplotlib axes. The inner part of each bar is the interval that there would be without noise.
 
+        Intercepts, whose size would hide that of the others, are in the table alone.
+
         Parameters
         ----------
         ax : Matplotlib axes; None for new ones
@@ -538,12 +540,12 @@ class CoefficientTable(Shown):
         imported("matplotlib", "plot", "plot")
         from matplotlib import pyplot as plt
 
-        units = {one.unit for one in self.coefficients if one.unit}
-        height = 0.45 if len(units) > 1 else 0.3
+        drawn = self._family
+        units = {one.unit for one in drawn}
         if checked_axes("ax", ax) is None:
-            _, ax = plt.subplots(figsize=(7.0, 1.6 + height * len(self.coefficients)), layout="constrained")
-        places = range(len(self.coefficients), 0, -1)
-        known = [(at, one) for at, one in zip(places, self.coefficients, strict=True) if math.isfinite(one.total_error)]
+            _, ax = plt.subplots(figsize=(7.0, 1.6 + (0.45 if len(units) > 1 else 0.3) * len(drawn)), layout="constrained")
+        places = range(len(drawn), 0, -1)
+        known = [(at, one) for at, one in zip(places, drawn, strict=True) if math.isfinite(one.total_error)]
         numbers = [(at, one.estimate, one.low, one.high, one.sampling_error) for at, one in known]
         ats, estimates, lows, highs, sampling = np.reshape(numbers, (-1, 5)).T
         half = np.minimum(float(ndtri(0.5 + 0.5 * self.level)) * sampling, 0.5 * (highs - lows))
@@ -551,16 +553,17 @@ class CoefficientTable(Shown):
         ax.hlines(ats, estimates - half, estimates + half, color=_DARK_BLUE, linewidth=6.0, label="due to sampling only")
         ax.plot(estimates, ats, marker="|", markersize=10.0, color="black", linestyle="")
         ax.axvline(0.0, color="0.5", linewidth=0.8, zorder=0)
-        ticks = [f"{one.name}\n{one.unit}" if one.unit and len(units) > 1 else one.name for one in self.coefficients]
+        ticks = [f"{one.name}\n{one.unit}" if len(units) > 1 else one.name for one in drawn]
         # Matplotlib would read a dollar sign as the start of a formula.
         ax.set_yticks(list(places), [printable_lines(tick).replace("$", r"\$") for tick in ticks])
         pad = 24.0 if self.ratio else None
         ax.set_title(printable_line(self._title).replace("$", r"\$"), fontsize="medium", loc="left", pad=pad)
         of_what = f" {units.pop()}" if len(units) == 1 else " in its unit"
         kind = "simultaneous intervals" if self.adjust else "intervals"
-        ax.set_xlabel(f"{self.quantity.removesuffix('s')}{of_what}, {kind} at {self.level:.4g}, {self.target} target")
-        ax.legend(loc="best", fontsize="small", frameon=False)
-        ax.margins(y=0.5 / max(1, math.sqrt(len(self.coefficients))))
+        rest = "\nIntercepts are in the table alone." if len(drawn) < len(self.coefficients) else ""
+        ax.set_xlabel(f"{self.quantity.removesuffix('s')}{of_what}, {kind} at {self.level:.4g}, {self.target} target{rest}")
+        ax.set_ylim(-0.3, len(drawn) + 0.7)  # below the last bar there is room for the legend
+        ax.legend(loc="lower right", ncols=2, fontsize="small", frameon=False)
         if self.ratio:
             add_ratios(ax, self.ratio)
         return ax
