@@ -47,26 +47,36 @@ def load_from_here() -> None:
         page.write_text(text.replace("https://unpkg.com/iframe-worker/shim", copy), encoding="utf-8")
 
 
-BEHIND = ("project/", "explanation/proofs/", "experiments/")
-"""Pages that are found by their titles alone, so that guides come before proofs and measurements."""
+BEHIND = {
+    "explanation/proofs/": "Proof: ",
+    "project/notes/": "Measurement: ",
+    "experiments/": "Experiment: ",
+    "project/": "",
+}
+"""Pages that are found by their titles alone, which begin with these words, and come after guides that match as well.
+
+Zensical's search has no weights of pages: titles come first, among these the one that has the word nearest to its
+beginning, then what has it in its place in the navigation too, and then the order of the index.
+"""
 
 
 def guides_first() -> None:
     """Leave out of the search's index what hides the guides: parts of proofs, and inherited methods after the first."""
     index = json.loads((SITE / "search.json").read_text(encoding="utf-8"))
-    kept, seen = [], set()
+    kept, behind, seen = [], [], set()
     for item in index["items"]:
         text = item["text"]
-        if item["location"].startswith(BEHIND):
-            if item["level"] > 1:
-                continue
-            item["text"] = ""
-        elif item["location"].startswith("reference/python/") and "#" in item["location"]:
+        start = next((start for start in BEHIND if item["location"].startswith(start)), None)
+        if start is not None:
+            if item["level"] == 1:
+                behind.append(item | {"title": BEHIND[start] + item["title"], "text": "", "path": item["path"][:-1]})
+            continue
+        if item["location"].startswith("reference/python/") and "#" in item["location"]:
             if text in seen:
                 continue
             seen.add(text)
         kept.append(item)
-    written = json.dumps(index | {"items": kept}, ensure_ascii=False, separators=(",", ":"))
+    written = json.dumps(index | {"items": kept + behind}, ensure_ascii=False, separators=(",", ":"))
     (SITE / "search.json").write_text(written, encoding="utf-8")
     script = (SITE / "search.js").read_text(encoding="utf-8")
     start, end = script.index("{"), script.rindex("}") + 1
