@@ -167,3 +167,35 @@ def test_nothing_is_asked_without_input(folder, monkeypatch):
     """Also in a terminal."""
     monkeypatch.setattr(new_module, "is_dialogue", lambda: True)
     assert ">" not in begin("--no-input").stdout
+
+
+GERMAN = ["Alter;Saldo;Datum;Kontakt;Kündigung", *(
+    f"{20 + n % 50};{n % 9}.{n % 7}59,{n % 90 + 10};{n % 28 + 1:02}.{n % 12 + 1:02}.2024;{n % 28 + 1}/{n % 12 + 1}/2024;"
+    f"{'ja' if n % 3 else 'nein'}" for n in range(300)
+)]  # fmt: skip
+
+
+def test_a_table_with_decimal_commas_and_german_dates_becomes_a_model(folder):
+    """A public file is described as it is written, so that it is checked and fitted without a change of the schema."""
+    Path("konten.csv").write_text("\n".join(GERMAN), encoding="latin-1")
+    run("new", "konten.csv", "--public-file", "--no-input", "--target", "Kündigung", "--out-dir", "study")
+    described = tomllib.loads(Path("study/konten.toml").read_text(encoding="utf-8"))
+    assert described["table"] == {"encoding": "latin-1", "decimal": ",", "thousands": "."}
+    assert described["columns"]["Saldo"] == {"low": 59.1, "high": 8659.81}
+    forms = [described["columns"][name]["format"] for name in ("Datum", "Kontakt")]
+    assert forms == ["%d.%m.%Y", "%d/%m/%Y"]
+    run("check", "konten.csv", "--schema", "study/konten.toml")
+    run("ledger", "init", "study/study.db", "--epsilon", "1")
+    run("run", "study/study.toml", "--force-budget")
+    run("predict", "study/model.json", "konten.csv", "--out", "p.csv")
+
+
+def test_semicolons_in_the_first_line_propose_decimal_commas(folder):
+    """No row is read for it, a column that is called a date has blanks for dates, and the proposal can be deleted."""
+    Path("konten.csv").write_text("\n".join([GERMAN[0], SENTINEL * 9]), encoding="latin-1")
+    run("new", "konten.csv", "--target", "Kündigung", "--out-dir", "study")
+    text = Path("study/konten.toml").read_text(encoding="utf-8")
+    assert 'table = { encoding = "latin-1", decimal = "," }' in text
+    assert "between cells, decimals are taken to have commas; delete what is not so." in text
+    (line,) = [line for line in text.splitlines() if line.startswith("Datum")]
+    assert 'format = "%d.%m.%Y" where cells are written so' in line

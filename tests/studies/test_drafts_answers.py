@@ -36,6 +36,15 @@ from confide.studies.drafts import check_no_unclear_pair, described_column, desc
         ("a, *", {"categories": ["a"], "other": True}),
         ("0, 1", {"categories": [0, 1]}),
         ('"18", "90"', {"categories": [18, 90]}),
+        ("2010-01-01 2030-12-31", {"low": "2010-01-01", "high": "2030-12-31"}),
+        ("1.1.2010 31.12.2030 empty", {"low": "2010-01-01", "high": "2030-12-31", "format": "%d.%m.%Y", "missing": True}),
+        ("01/02/2010 to 31/12/2030", {"low": "2010-02-01", "high": "2030-12-31", "format": "%d/%m/%Y"}),
+        ("01/02/2010 12/31/2030", {"low": "2010-01-02", "high": "2030-12-31", "format": "%m/%d/%Y"}),
+        ("2010-01-01 2030-12-31 as 31.12.24", {"low": "2010-01-01", "high": "2030-12-31", "format": "%d.%m.%y"}),
+        (
+            "2010-01-01 2030-12-31 as 31/12/2024 14:30 empty",
+            {"low": "2010-01-01", "high": "2030-12-31", "format": "%d/%m/%Y %H:%M", "missing": True},
+        ),
         ("skip", None),
         (" Skip ", None),
     ],
@@ -64,6 +73,10 @@ def test_an_answer_describes_a_column(answer, description) -> None:
         "*",
         "18 95 in years, missing 999",
         "0 1e6 in USD log",
+        "01/02/2010 03/04/2030",
+        "2010-01-01 2030-12-31 as 01/02/2024",
+        "2010-13-01 2030-12-31",
+        "2010-01-01 31.12.2030",
     ],
 )
 def test_other_answers_are_refused(answer) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from confide.studies.interview import Interview
 from tests.starting.studies import STUDY, TABLE
 
@@ -77,3 +79,19 @@ def test_suggestions_of_a_public_file_are_defaults() -> None:
     schema = Interview(typist.ask, typist.say, TABLE, suggested).schema("ill", None)
     assert schema.target["positive"] == "yes"
     assert [column.description for column in schema.columns][3] == {"low": 0, "high": 2}
+
+
+def test_the_signs_of_numbers_are_asked_for_where_semicolons_stand_between_cells() -> None:
+    """By one number as the file writes it; the encoding, which its first line showed, stays."""
+    table = replace(TABLE, written={"encoding": "latin-1", "decimal": ","})
+    for answers, written in (
+        ([""], {"decimal": ","}),
+        (["12000.5"], {}),
+        (["12000", "12.000,5"], {"decimal": ",", "thousands": "."}),
+        (["12'000.5"], {"thousands": "'"}),
+    ):
+        typist = Typist("no, yes", "", "F, M", "0 1", "", "", *answers)
+        schema = Interview(typist.ask, typist.say, table, {}).schema("ill", None)
+        assert schema.table == {"encoding": "latin-1"} | written
+        assert typist.asked[-1][1] == "12000,5"
+        assert not typist.answers

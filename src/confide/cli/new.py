@@ -101,7 +101,8 @@ def _table(
         return table, {name: typed({"categories": labels}) for name, labels in table.labels.items()}
     from confide.studies.interview import suggested_answers
 
-    return table, suggested_answers(data, table)
+    answers, written = suggested_answers(data, table)
+    return replace(table, written=written), answers
 
 
 def _ask(question: str, default: str) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from confide.errors import ParameterError, wording
 from confide.features.canonical_labels import BLANK
+from confide.features.cells import day_number
 from confide.features.columns import CategoryColumn, NumberColumn, columns_of
 from confide.features.schema import Target
 from confide.known_words import sentences_of
@@ -27,6 +29,8 @@ from confide.studies.text_tables import DeclaredType, TableNames
 #     A, B, *           a category; * stands for all other levels together
 #     I < II < III      an ordered category, from the lowest level on
 #     2010-01-01 2030-12-31   dates between these
+#     1.1.2010 31.12.2030     the same, and cells write dates so
+#     2010-01-01 2030-12-31 as 31/12/2024   the same; the last one only shows how cells write dates
 #     18 90 empty       cells may be empty; also: F, M, empty
 #     0 110 empty 999   and 999 stands for an empty cell, as other numbers behind it would; also: F, M, empty 9
 #     0 1e6 log in USD  numbers with a unit, which stands last; it is shown wherever units are shown
@@ -41,7 +45,10 @@ _BOUNDS = re.compile(
     rf"({_NUMBER})(?: *\.\. *| +to +| +)({_NUMBER})((?: +[a-z]+\d*)*)((?<=empty)(?: +{_NUMBER})+)?((?: +[a-z]+\d*)*)",
     re.IGNORECASE,
 )
-_DATES = re.compile(r"(\d{4}-\d\d-\d\d)(?: *\.\. *| +to +| +)(\d{4}-\d\d-\d\d)( +empty)?", re.IGNORECASE)
+_DATES = re.compile(
+    r"(D)(?: *\.\. *| +to +| +)(D)(?: +as +(D(?: +[\d:]+)?))?( +empty)?".replace("D", r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}"),
+    re.IGNORECASE,
+)
 _EMPTY = re.compile(rf"empty((?: +{_NUMBER})*)", re.IGNORECASE)
 _PAIR = re.compile(rf"({_NUMBER}) *, *({_NUMBER})")
 _NEAR = 2.0
@@ -72,7 +79,8 @@ def described_column(name: str, answer: str) -> dict[str, Any] | None:
         scale = "log10" if "log10" in words or ("log" in words and low > 0.0) else "log" if "log" in words else "linear"
         return NumberColumn(name, low, high, scale=scale, missing=codes or "empty" in words, unit=unit).to_dict()
     if dates := _DATES.fullmatch(answer):
-        return NumberColumn(name, dates[1], dates[2], missing=bool(dates[3])).to_dict()  # type: ignore[arg-type]  # text of dates
+        low, high, form = _dates(dates[1], dates[2], dates[3])
+        return NumberColumn(name, low, high, part="date", format=form, missing=bool(dates[4])).to_dict()
     if " < " in answer:
         before = re.sub(r",? empty$", "", answer, flags=re.IGNORECASE)
         ordered = {"categories": _levels(before.replace(" < ", ", ")), "ordered": True, "missing": before != answer}
@@ -84,6 +92,27 @@ def described_column(name: str, answer: str) -> dict[str, Any] | None:
         raise ParameterError('give two bounds such as "18 90", levels such as "F, M", or "skip"; "?" says more.')
     codes = tuple(int(code) if re.fullmatch(r"[+-]?\d+", code) else float(code) for texts in empty for code in texts)
     return CategoryColumn(name, tuple(listed), other="*" in levels, missing=codes or bool(empty)).to_dict()
+
+
+_NAMES = sentences_of("names.ini")
+DATE_FORMS = tuple(f"{day}{time}" for day in _NAMES["forms"]["dates"].split() for time in ("", " %H:%M", " %H:%M:%S"))
+"""How tables write dates otherwise than as 2024-12-31, in the letters of strptime."""
+
+
+def _dates(low: str, high: str, shown: str | None) -> tuple[Any, Any, str | None]:
+    """The bounds of dates as numbers, and how cells write dates: as the one that is shown, or else as the bounds."""
+    ends, cells = (
+        [form for form in (None, *DATE_FORMS) if None not in [day_number(text, form) for text in texts]]
+        for texts in ((low, high), (shown or low, shown or high))
+    )
+    if len(ends) != 1 or len(cells) != 1:
+        raise ParameterError(wording("unclear dates"))
+    return day_number(low, ends[0]), day_number(high, ends[0]), cells[0]
+
+
+def shown_form(form: str) -> str:
+    """The last day of 2024 in a form of dates."""
+    return dt.datetime(2024, 12, 31, 14, 30).strftime(form)
 
 
 def described_target(name: str, answer: str) -> dict[str, Any]:
@@ -131,7 +160,8 @@ def typed(description: dict[str, Any]) -> str:
     empty = [" ".join(["empty", *map(str, missing if isinstance(missing, list) else ())])] * bool(missing)
     if "low" in description:
         unit = [f"in {description['unit']}"] if "unit" in description else []
-        words = [description["low"], description["high"], *["log"] * bool(description.get("scale")), *empty, *unit]
+        log, form = ["log"] * bool(description.get("scale")), description.get("format")
+        words = [description["low"], description["high"], *log, *(["as", shown_form(form)] if form else []), *empty, *unit]
         return " ".join(map(str, words))
     labels = description.get("categories") or description.get("classes") or []
     if "negative" in description:
@@ -193,7 +223,6 @@ def _levels(answer: str) -> list[Any]:
 
 # What the name of a column suggests to anybody, for example 0 to 120 for an age. A person confirms each guess.
 
-_NAMES = sentences_of("names.ini")
 _USUAL_BOUNDS = dict(_NAMES["bounds"])
 """Bounds for columns whose names have these words, as they are typed."""
 _KINDS = {kind: set(words.split()) for kind, words in _NAMES["kinds"].items()}
@@ -265,12 +294,14 @@ class SchemaDraft:
     target : as in a schema, maybe with blanks
     person : the column that identifies persons, or None
     from_rows : the name of the public file from whose rows types, levels and bounds were suggested; "" if no row was read
+    table : how the file is written, as in a schema
     """
 
     columns: tuple[ColumnDraft, ...]
     target: Mapping[str, object]
     person: str | None = None
     from_rows: str = ""
+    table: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def n_blank(self) -> int:
@@ -359,7 +390,7 @@ def drafted(table: TableNames, answers: Mapping[str, str], target: str | None, p
         if name in table.missing and isinstance(column.description, dict):
             column = replace(column, description=column.description | {"missing": True})
         columns.append(column)
-    return SchemaDraft(tuple(columns), described, person)
+    return SchemaDraft(tuple(columns), described, person, table=table.written)
 
 
 def _blank_column(name: str, declared: DeclaredType | None) -> ColumnDraft:
@@ -370,12 +401,14 @@ def _blank_column(name: str, declared: DeclaredType | None) -> ColumnDraft:
         return ColumnDraft(name, None, f"left out, because {reason}")
     if declared == "boolean":
         return ColumnDraft(name, {"categories": [False, True]}, "true or false, as the file declares")
-    if declared == "date":
-        return ColumnDraft(name, {"low": BLANK, "high": BLANK}, "dates, for example low = 2010-01-01, high = 2030-12-31")
     if declared == "ordered":
         return ColumnDraft(name, {"categories": [BLANK], "ordered": True}, 'from the lowest level on, as in ["I", "II"]')
     if declared == "text" or _KINDS["categories"] & set(words) or _says_whether(words):
         return ColumnDraft(name, {"categories": [BLANK], "other": True}, 'for example ["a", "b"]')
+    if declared == "date" or (declared is None and _KINDS["dates"] & set(words)):
+        written = "" if declared else '; format = "%d.%m.%Y" where cells are written so'
+        note = f"dates, for example low = 2010-01-01, high = 2030-12-31{written}"
+        return ColumnDraft(name, {"low": BLANK, "high": BLANK}, note)
     is_amount = bool(_KINDS["amounts"] & set(words))
     if declared != "number" and not is_amount and not guess:
         return ColumnDraft(name, BLANK)

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
+from confide.data.files import CSV_MISSING
+from confide.data.sources import files_of
 from confide.errors import ParameterError, is_text
 from confide.features.canonical_labels import canonical_label, is_missing, na_is_a_code
 from confide.features.cells import day_number, number_in, shown_days
 from confide.features.columns import shown_number
+from confide.features.schema import Schema
 from confide.studies.counting import FEWEST_OF_A_CODE, TYPICAL_CODE
 from confide.studies.drafts import (
+    DATE_FORMS,
     HELP_FOR_COLUMNS,
     HELP_FOR_TARGETS,
     SKIP,
@@ -28,10 +34,20 @@ from confide.studies.drafts import (
     guessed_answer,
     guessed_target,
     series_of,
+    shown_form,
     target_answer,
     typed,
 )
-from confide.studies.text_tables import DeclaredType, TableNames, distinct_in, table_pieces
+from confide.studies.text_tables import (
+    DeclaredType,
+    TableNames,
+    TextForm,
+    cells_in,
+    distinct_in,
+    form_of,
+    is_text_table,
+    table_pieces,
+)
 
 Answer = TypeVar("Answer")
 
@@ -72,7 +88,17 @@ class Interview:
             return described_target(target, answer)
 
         described = self._asked(f'What does "{target}" hold?', default, read)
-        return SchemaDraft(self._columns([name for name in left if name != target]), described, person)
+        columns = self._columns([name for name in left if name != target])
+        return SchemaDraft(columns, described, person, table=self._written())
+
+    def _written(self) -> Mapping[str, object]:
+        """How the file is written. What its first line, or a public file, tells of its numbers is asked for."""
+        written = dict(self.table.written)
+        if not written.keys() & {"decimal", "thousands"}:
+            return written
+        decimal, thousands = (written.pop(key, usual) for key, usual in (("decimal", "."), ("thousands", "")))
+        question = "How are twelve thousand and a half written in the file, as 12000,5 or 12000.5 or 12.000,5 or 12,000.5?"
+        return written | self._asked(question, f"12{thousands}000{decimal}5", _signs)
 
     def person(self, rows: int | None, column: str | None = None) -> tuple[int, str | None]:
         """The largest number of rows of one person and the column that identifies persons, which options may have given."""
@@ -92,15 +118,14 @@ class Interview:
             study = replace(study, n_rows_bounds=self._asked(question, "1000 1000000", _row_bounds))
         else:
             study = replace(study, n_rows=rows)
-        if study.rho is not None:
-            rho = self._asked("Rho of the fit (smaller is more private)?", f"{study.rho:g}", _amount)
-            limit = self._asked("Rho of all releases together, the limit of the ledger?", f"{rho:g}", _amount)
-            return replace(study, rho=rho, limit=limit)
-        epsilon = self._asked("Epsilon of the fit (smaller is more private)?", f"{study.epsilon:g}", _amount)
-        shown = "none" if study.delta is None else f"{study.delta:g}"
-        delta = self._asked('Delta ("none" for pure differential privacy; else far below 1 / rows)?', shown, _delta)
-        limit = self._asked("Epsilon of all releases together, the limit of the ledger?", f"{epsilon:g}", _amount)
-        return replace(study, epsilon=epsilon, delta=delta, limit=limit)
+        name, delta = "epsilon" if study.rho is None else "rho", study.delta
+        shown = name.capitalize()
+        amount = self._asked(f"{shown} of the fit (smaller is more private)?", f"{study.amounts[name]:g}", _amount)
+        if study.rho is None:
+            usual = "none" if delta is None else f"{delta:g}"
+            delta = self._asked('Delta ("none" for pure differential privacy; else far below 1 / rows)?', usual, _delta)
+        limit = self._asked(f"{shown} of all releases together, the limit of the ledger?", f"{amount:g}", _amount)
+        return replace(study, **{name: amount}, delta=delta, limit=limit)  # type: ignore[arg-type]  # names of numbers
 
     def _columns(self, names: list[str]) -> tuple[ColumnDraft, ...]:
         self.say(HELP_FOR_COLUMNS)
@@ -152,7 +177,8 @@ def _understood(description: dict[str, Any] | None) -> str:
     gaps = ", cells may be empty" if codes else ""
     gaps += f" ({', '.join(map(str, codes))} stand for empty ones)" if isinstance(codes, list) else ""
     if is_text(description.get("low")):
-        return f"a date from {description['low']} to {description['high']}{gaps}"
+        written = f", written as {shown_form(description['format'])}" if "format" in description else ""
+        return f"a date from {description['low']} to {description['high']}{written}{gaps}"
     if "low" in description:
         scale = ", on a logarithmic scale" if description.get("scale") else ""
         unit = f" {description['unit']}" if "unit" in description else ""
@@ -188,6 +214,19 @@ def _delta(text: str) -> float | None:
     return amount
 
 
+def _signs(text: str) -> dict[str, str]:
+    """The signs of a table in twelve thousand and a half, as a schema says them."""
+    for decimal, thousands in _SIGNS:
+        if text == f"12{thousands}000{decimal}5":
+            return _declared(decimal, thousands)
+    raise ParameterError("write 12000.5 with the signs of the file before decimals and between thousands.")
+
+
+def _declared(decimal: str, thousands: str) -> dict[str, str]:
+    """Two signs as a schema says them."""
+    return ({"decimal": decimal} if decimal != "." else {}) | ({"thousands": thousands} if thousands else {})
+
+
 def _row_bounds(text: str) -> tuple[int, int]:
     if len(text.split()) != 2:
         raise ParameterError("give two whole numbers, such as 1000 1000000.")
@@ -212,6 +251,9 @@ _LONG_POSITIVE_TAIL = 20.0
 of an exponential distribution is shorter in any table that fits into memory, and that of incomes is longer."""
 
 
+_NO_DAYS = (math.inf, -math.inf)
+
+
 @dataclass(slots=True)
 class _Seen:
     """What was seen of one column so far. Of a column with many values only the ends and the mean are kept."""
@@ -227,7 +269,8 @@ class _Seen:
     na: bool = False
     whole: bool = True
     set_aside: Counter[float] = field(default_factory=Counter)
-    days: list[float] = field(default_factory=list)
+    days: dict[str | None, tuple[float, float]] = field(default_factory=lambda: dict.fromkeys((None, *DATE_FORMS), _NO_DAYS))
+    """The first and the last date, by each form in which all dates can be read."""
 
     def add(self, value: object, count: int) -> None:
         """One distinct value, and in how many rows it is."""
@@ -239,9 +282,11 @@ class _Seen:
             return
         if len(self.levels) <= _MOST_LEVELS:
             self.levels[label] = None
-        if number is None and (day := day_number(value)) is not None:
-            self.days = [min([day, *self.days]), max([day, *self.days])]
-        elif number is None or math.isinf(number):
+        if number is None:
+            days = [(day_number(value, form), form, ends) for form, ends in self.days.items()]
+            self.days = {form: (min(day, low), max(day, high)) for day, form, (low, high) in days if day is not None}
+            self.has_texts = not self.days
+        elif math.isinf(number):
             self.has_texts = True
         elif TYPICAL_CODE.fullmatch(f"{number:.10g}"):
             self.set_aside[number] += count
@@ -271,8 +316,13 @@ class _Seen:
         if self.declared == "other" or not self.levels:
             return SKIP
         codes = self._without_codes()
-        if self.days and not (self.has_texts or self.n_numbers) and self.days[0] < self.days[1]:
-            return " ".join([*(text[:10] for text in shown_days(self.days)), *["empty"] * (self.missing or self.na)])
+        form = next(iter(self.days), None)
+        low, high = self.days.get(form, _NO_DAYS)
+        if low < high and not (self.has_texts or self.n_numbers):
+            if form is not None and len(self.days) > 1:
+                return ""  # each date can be read with day and month in either order
+            first, last = (text[:10] for text in shown_days([low, high]))
+            return typed({"low": first, "high": last, "missing": self.missing or self.na, "format": form})
         if self.na and na_is_a_code(self.levels):
             self.levels["NA"] = None
         elif self.na:
@@ -293,8 +343,35 @@ class _Seen:
         return typed({"categories": ordered, "missing": codes or self.missing, "other": len(self.levels) > 2})
 
 
-def suggested_answers(path: Path, table: TableNames) -> dict[str, str]:
-    """An answer for each column, as it would be typed, from the rows of a public file.
+_SIGNS = {
+    signs: re.sub("D", signs[0], rf"^\s*[+-]?([0-9]+{grouped})([D][0-9]*)?([eE][+-]?[0-9]+)?\s*$")
+    for signs in ((".", ""), (",", ""), (".", ","), (",", "."), *product(",.", " '\u2019\u00a0\u202f"))
+    for grouped in [f"|[0-9]{{1,3}}([{signs[1]}][0-9]{{3}})+" if signs[1] else ""]
+}
+"""Signs before decimals and between thousands, the usual ones first, and how numbers with these signs are written."""
+
+
+def _signs_of(path: Path, names: Sequence[str], form: TextForm) -> tuple[dict[str, str], list[str]]:
+    """The signs with which most columns of a file are numbers, as a schema says them, and the names of these columns."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    fits, filled = {name: set(_SIGNS) for name in names}, set[str]()
+    for piece in table_pieces(path, names, form):
+        for name in names:
+            texts = cells_in(piece, name).dictionary
+            texts = texts.filter(pc.invert(pc.is_in(texts, pa.array(CSV_MISSING))))
+            filled |= {name} if len(texts) else set()
+            found = {signs: pc.match_substring_regex(texts, _SIGNS[signs]) for signs in fits[name]}
+            fits[name] = {signs for signs, are in found.items() if pc.all(are).as_py() is not False}
+    columns = {signs: [name for name in names if name in filled and signs in fits[name]] for signs in _SIGNS}
+    # Where commas stand between cells, "1,234" in quotes has one between thousands.
+    best = max(_SIGNS, key=lambda signs: (len(columns[signs]), signs[0] != form.separator))
+    return _declared(*best), columns[best]
+
+
+def suggested_answers(path: Path, table: TableNames) -> tuple[dict[str, str], dict[str, object]]:
+    """An answer for each column, as it would be typed, and how the file is written, from the rows of a public file.
 
     Parameters
     ----------
@@ -302,8 +379,16 @@ def suggested_answers(path: Path, table: TableNames) -> dict[str, str]:
     table : the names of its columns
     """
     seen = {name: _Seen(table.types.get(name)) for name in table.names}
+    written = dict[str, object]()
+    if is_text_table(path):
+        form = form_of(path, whole=True)
+        signs, numbers = _signs_of(path, table.names, form)
+        written = form.encoded | signs
+        if signs:  # a private copy of the file has its numbers as programs write them
+            (path,) = files_of(path, Schema({name: {"low": 0, "high": 1} for name in numbers}, table=written))
     for piece in table_pieces(path, table.names):
         for name, column in seen.items():
             for value, count in distinct_in(piece, name):
                 column.add(value, count)
-    return {name: SKIP if guessed_answer(name) == SKIP else column.answer() for name, column in seen.items()}
+    answers = {name: SKIP if guessed_answer(name) == SKIP else column.answer() for name, column in seen.items()}
+    return answers, written

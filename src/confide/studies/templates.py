@@ -40,6 +40,8 @@ def schema_text(draft: SchemaDraft) -> str:
     ]
     if draft.person is not None:
         lines.append(f"# Identifies the person a row belongs to; it is not a feature.\nperson = {toml_value(draft.person)}")
+    if draft.table:
+        lines.append(f"{text_of('schema_table.txt')}table = {toml_value(draft.table)}")
     columns, left_out = ["[columns]"], []
     for column in draft.columns:
         if column.description is None:

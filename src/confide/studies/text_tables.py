@@ -65,6 +65,11 @@ class TextForm:
     separator: str
     names: tuple[str, ...]
 
+    @property
+    def encoded(self) -> dict[str, object]:
+        """What a schema says of the encoding: nothing of UTF-8."""
+        return {} if self.encoding.startswith("utf-8") else {"encoding": self.encoding}
+
 
 def is_text_table(path: Path) -> bool:
     """Whether the name of a file says that it is a table of text."""
@@ -150,6 +155,7 @@ class TableNames:
     types : what the file declares of them; nothing for a file of text
     labels : the labels that a file of Stata, SPSS or SAS has for the codes of a column, without those of missing cells
     missing : the columns of which the file declares codes for missing cells
+    written : how a file of text is written, as in a schema: what its first line tells, or what a public file shows
     n_unnamed : how many columns have no name, or are the index of a data frame; they are left out
     """
 
@@ -158,6 +164,7 @@ class TableNames:
     n_unnamed: int = 0
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
     missing: Collection[str] = ()
+    written: Mapping[str, object] = field(default_factory=dict)
 
 
 def names_of_table(path: Path, *, has_header: bool = False) -> TableNames:
@@ -191,14 +198,17 @@ def names_of_table(path: Path, *, has_header: bool = False) -> TableNames:
     if not is_sheet and not is_text_table(path):
         endings = (*TEXT_ENDINGS, *_ENDINGS_OF_TYPED_FILES, *SHEETS, *STATISTICS)
         raise FileError(f"{path}: the name of a table must end in {', '.join(endings)}.")
-    cells = next(rows_of_sheet(path, {}), ()) if is_sheet else form_of(path, whole=False).names
+    form = None if is_sheet else form_of(path, whole=False)
+    cells = next(rows_of_sheet(path, {}), ()) if form is None else form.names
     names_found = ["" if cell is None else str(cell) for cell in cells]
     names = [name for name in names_found if name.strip()]
     if has_header and (twice := _repeated(names)):
         raise InputError(f'{path}: the first line has the name "{twice}" twice; every column needs a name of its own.')
     if not has_header and looks_like_data(names_found):
         raise InputError(wording("first line of a table looks like data", path=path))
-    return TableNames(tuple(names), {}, len(names_found) - len(names))
+    # Programs that write semicolons do so because decimals have commas.
+    written = {} if form is None else form.encoded | ({"decimal": ","} if form.separator == ";" else {})
+    return TableNames(tuple(names), {}, len(names_found) - len(names), written=written)
 
 
 def _names_of_statistics(path: Path) -> TableNames:
