@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from confide.blocks import Block, heading, table, text, verbatim
 from confide.cli.option_values import chosen_budget, new_estimator
 from confide.cli.options import Format, exit_if_void, options_of_command
+from confide.errors import wording
 
 if TYPE_CHECKING:
     from confide.estimators.linear_model import PrivateLinearModel
@@ -40,11 +41,7 @@ def demo(
     model, n_rows = new_estimator("additive", budget, adult.schema), len(adult.X_train)
     plan = model.plan(n_rows)
     screen = output.Screen(output_format)
-    task = (
-        f"Adult: census income in the United States, 1994. {n_rows:,} people to learn from, {len(adult.X_test):,} to test "
-        f"on. Who earns more than 50,000 dollars a year?"
-    )
-    screen.show([text(task), *output.blocks_of_plan(plan)])
+    screen.show([text(wording("task of the demo", n_rows=n_rows, n_test=len(adult.X_test))), *output.blocks_of_plan(plan)])
     screen.show(output.blocks_of_choices(model, output.chosen_schema(model, n_rows), None))
     with output.working("training the private model"):
         model.fit(adult.X_train, adult.y_train)

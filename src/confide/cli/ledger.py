@@ -65,22 +65,9 @@ def init(
     blocks = [
         verbatim(f"Created {path}."),
         text(f"{what}: at most {created.limit} ({whom}."),
-        text(_EXPLAINED["pure" if epsilon is not None and delta is None else created.accounting]),
+        text(wording(f"charges add up: {'pure' if epsilon is not None and delta is None else created.accounting}")),
     ]
-    output.Screen().show([*blocks, *([] if cohorts is None else [text(_EXPLAINED["cohorts"].format(cohorts))])])
-
-
-_EXPLAINED = {
-    "cohorts": "The limit holds for each person: a person pays what is charged to everybody, and to the own cohort by the "
-    'column "{}". So each cohort may be charged up to the limit, less what everybody pays. Nobody may be in two.',
-    "pure": "The epsilons of all charges add up. So the ledger takes charges of --epsilon without --delta, and no others.",
-    "sum": "The epsilons of all charges add up, and so do their deltas. A charge of --rho is refused.",
-    "renyi": "Rényi divergences of all charges add up, which lets many releases with Gaussian noise cost less together than "
-    "their epsilons say. A charge that has --delta but no such noise may take a hundredth of the delta alone.",
-    "auto": "The first charge decides for good how charges add up: one of --rho by Rényi divergences, any other by sums of "
-    "epsilons and deltas. Many releases with Gaussian noise cost less by Rényi divergences: --accounting renyi.",
-}
-"""What is said of cohorts, and of each way in which charges add up."""
+    output.Screen().show([*blocks, *([] if cohorts is None else [text(wording("limit of cohorts", column=cohorts))])])
 
 
 @ledger_app.command(epilog=epilog_of("ledger show"))

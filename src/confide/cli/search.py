@@ -23,7 +23,7 @@ from confide.cli.options import (
     schema_with_target,
     value_of,
 )
-from confide.errors import FileError, ParameterError
+from confide.errors import FileError, ParameterError, wording
 from confide.known_words import listed_unknown
 
 if TYPE_CHECKING:
@@ -192,10 +192,8 @@ def _blocks_of_choice(searched: PrivateSearchCV) -> Iterator[Block]:
     yield table(("option", "value"), list(_options_of(searched.best_params_).items()), words=("value",))
     if hasattr(searched, "best_score_"):
         name = "Minus the mean clipped error" if searched.plan_.errors else "Accuracy"
-        yield text(
-            f"{name} of the winner on the rows held out: {searched.best_score_:.4g}, with noise of standard deviation "
-            f"{searched.best_score_deviation_:.2g}. It is the best of several, so on average too high."
-        )
+        score, deviation = searched.best_score_, searched.best_score_deviation_
+        yield text(wording("score of the winner", name=name, score=score, deviation=deviation))
 
 
 def _options_of(values: dict[str, Any]) -> dict[str, str]:

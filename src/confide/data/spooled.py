@@ -122,14 +122,9 @@ def given_by(source: str, items: Callable[[], Iterable[Any]]) -> Iterator[Any]:
             kind = type(getattr(error, "orig", None) or error)  # SQLAlchemy wraps what the driver raised
             failed = "a quote is not closed, or text follows it" if kind is csv.Error else kind.__name__
             if kind.__name__ == "ResourceInUseException":  # of DuckDB and ADBC
-                failed = (
-                    "its connection still gives another result; fetch that one to its end, or take a connection of its own"
-                )
+                failed = wording("another result of a connection")
             if issubclass(kind, UnicodeError):
-                failed = (
-                    "it holds text in another encoding than the schema declares; if that is latin-1, add "
-                    'table = { encoding = "latin-1" } to the schema'
-                )
+                failed = wording("another encoding")
         # Raised outside the handler, so that the original error is not attached.
         if failed:
             raise InputError(f"{source} could not be read to its end ({failed}). Correct it, and read it again.")

@@ -245,10 +245,7 @@ def _groups(model: PrivateLinearModel, groups: Any) -> tuple[Groups, CategoryCol
         raise ParameterError("the model's schema describes this column in another way; give groups its name alone.")
     if not isinstance(column, CategoryColumn):
         near = suggestion(groups, [name for name, column in columns.items() if not column.is_number])
-        raise ParameterError(
-            'groups must be the name of a column of categories of the model\'s schema, such as "sex", or a CategoryColumn '
-            f"for a column that the model does not use{near}."
-        )
+        raise ParameterError(wording("no column of groups", near=near))
     taken = (schema.choosing, None if schema.target is None else schema.target.column)
     if column.name in taken:
         raise ParameterError("groups must not be the target or the column of persons or cohorts.")

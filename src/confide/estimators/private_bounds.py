@@ -167,11 +167,7 @@ class PrivateBounds(Shown):
             rows = [(own.name, *_ends(own), " to ".join(_ends(old))) for own, old in pairs if own.is_number]
             yield heading("Released bounds")
             yield table(("column", f"low ({low})", f"high ({high})", "outer bounds"), rows, optional=("outer bounds",))
-            yield text(
-                f"With probability 0.95 none of them is off by more than {self.rows_off():,.0f} rows, counted by rank, "
-                f"beside the distance between neighbouring candidates. In a table of fewer than {self.rows_needed:,} rows a "
-                f"bound may lie beyond all rows; a larger budget, fewer columns or quantiles further inside help."
-            )
+            yield text(wording("how far bounds are off", off=self.rows_off(), needed=self.rows_needed))
         for name, found in self.levels.items():
             yield heading(f"Released levels of {name}")
             yield table(("level", "rows (noisy)"), [(level, f"{rows:,.0f}") for level, rows in found.items()])

@@ -351,10 +351,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
             others = {name: value for name, value in point.items() if name.rpartition("__")[2] != "alpha"}
             first = found.setdefault(joblib.hash([others, f"{its_plan.l2:.6g}"]), number)
             if first != number:
-                raise ParameterError(
-                    f"candidates {first} and {number} of the grid differ in alpha alone, and the proof raises both to "
-                    f"{its_plan.alpha:.4g}: they are the same fit. Take one of them out."
-                )
+                raise ParameterError(wording("same candidates", first=first, second=number, alpha=its_plan.alpha))
         return replace(chosen, errors=self._errors(candidates), times_the_noise=times, names=names)
 
     @keeps_released

@@ -90,10 +90,8 @@ def checked_evaluation(given: Any, checksums: Sequence[str], name: str = "evalua
     if not is_one:
         raise ParameterError(wording("no document of an evaluation", name=name))
     if document["model_checksums"][0] not in checksums:
-        raise ParameterError(
-            f"{name}: these rates are of another model. They name the file with SHA-256 "
-            f"{document['model_checksums'][0]}, and that of this model has {checksums[-1]}. Give the rates of this model."
-        )
+        named = document["model_checksums"][0]
+        raise ParameterError(wording("rates of another model", name=name, named=named, own=checksums[-1]))
     return dict(document)
 
 
@@ -107,12 +105,7 @@ def what_does_not_follow(document: dict[str, Any], known: dict[str, Any]) -> str
     """
     expected = json.loads(json.dumps(_evaluation_of(document | known).to_dict()))
     differing = [name for name, value in expected.items() if name in document and not _is_same(document[name], value)]
-    if not differing:
-        return ""
-    return (
-        f"Not everything that the evaluation says follows from its counts, its budget and the model: {listed(differing)}. "
-        f"It was changed, or another version of confide wrote it; take a fresh copy, or evaluate with this version."
-    )
+    return wording("evaluation that does not follow", parts=listed(differing)) if differing else ""
 
 
 def _evaluation_of(said: dict[str, Any]) -> Evaluated:

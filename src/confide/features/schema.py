@@ -245,10 +245,8 @@ def interactions_of(described: Any, columns: Mapping[str, Column]) -> tuple[Inte
         interactions.append(interaction)
         if (count := n_products(interactions, columns)) > MOST_PRODUCTS:
             shown = f"{count:,}" if count < 10**15 else "more than 10^15"
-            raise SchemaError(
-                f"interact: {' and '.join(interaction.columns)} bring the number of products to {shown}, and "
-                f"{MOST_PRODUCTS:,} are the most. Name fewer columns, list fewer categories, or give numbers fewer knots."
-            )
+            names = " and ".join(interaction.columns)
+            raise SchemaError(wording("too many products", names=names, shown=shown, most=MOST_PRODUCTS))
     return tuple(interactions)
 
 
@@ -632,10 +630,7 @@ class Schema:
             If a key is unknown or the schema contradicts itself.
         """
         if not is_mapping(mapping):
-            raise SchemaError(
-                'a schema must be a mapping with the key "columns" and, optionally, "target", "person", "weight" and '
-                '"interact".'
-            )
+            raise SchemaError(wording("no schema"))
         known = ("columns", "target", "person", "cohort", "weight", "interact", "random_features", "table")
         check_keys("the schema", mapping, known, " (columns are described below [columns])")
         if not is_mapping(mapping.get("columns")):

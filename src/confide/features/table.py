@@ -437,12 +437,5 @@ def _levels(column: CategoryColumn, cells: Any, refuse: bool) -> tuple[Levels, b
 def _what_to_do(known: Container[str | None]) -> str:
     """How a message about missing cells of a category ends; a reader may have made some of a level such as NA."""
     if lost := [word for word in MISSING_WORDS if word in known]:
-        return (
-            f', and many readers of files take its level "{lost[0]}" for a missing cell. Read the file so that the level is '
-            f"kept (pandas: keep_default_na=False, na_values=['']; R: na.strings=''); "
-            f'declare "missing = true" only for cells that are empty in the file.'
-        )
-    return (
-        ', which are empty cells or words such as NA that the schema does not list; declare "missing = true" or '
-        '"other = true" for it in the schema, or list such a word if it is a category (NA is the code of Namibia).'
-    )
+        return wording("missing cells with a lost level", level=lost[0])
+    return wording("missing cells without a level")

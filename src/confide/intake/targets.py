@@ -188,11 +188,8 @@ class Numbers:
         So the ridge draws the rate to one count in such a time, whatever the unit of the exposure is.
         """
         unit = 0.5 * exposure.low + 0.5 * exposure.high if in_units else 1.0
-        sentence = (
-            f"{self.sentence} Every exposure is clipped to its declared range, {exposure.low:.6g} to {exposure.high:.6g}; "
-            f"the model predicts counts per unit of exposure."
-        )
-        return replace(self, sentence=sentence, exposure=exposure, unit=unit)
+        clipped = wording("clipped exposure", low=exposure.low, high=exposure.high)
+        return replace(self, sentence=f"{self.sentence} {clipped}", exposure=exposure, unit=unit)
 
     def with_exposure(self, read: ReadTargets, exposure: Any) -> ReadTargets:
         """Counts that were read, with these exposures (n,) of their rows."""

@@ -139,10 +139,8 @@ def _stated_alone(model: PrivateLinearModel, written_by: str) -> list[Finding]:
         ledger = "no ledger" if facts.ledger is None else f"the ledger {facts.ledger.identity}"
         seed = "noise from a fixed seed" if facts.seeded else "noise that no seed fixed"
         earlier = f"{' and '.join(facts.learned_steps) or 'none'}; OpenDP asked: {facts.opendp or 'no'}"
-        sentence = (
-            f"What the file says of the fit and its rows: {rows} rows, {ledger}, {chosen}, {seed}, attempt {facts.attempts} "
-            f"under its charge; steps before it that learned from the rows: {earlier}; labels, weights and place."
-        )
+        said = {"rows": rows, "ledger": ledger, "chosen": chosen, "seed": seed, "earlier": earlier}
+        sentence = wording("facts of a fit", **said, attempt=facts.attempts)
     numbers = "The released numbers, and that their noise was drawn as planned on the machine of the fit: no file shows it."
     names = "Names of columns and of classes, and the bound on rows: no schema declares them."
     strengths = wording("strengths of a ridge")
