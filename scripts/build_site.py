@@ -5,6 +5,8 @@ Run: python -m scripts.build_site
 
 from __future__ import annotations
 
+import html
+import itertools
 import json
 import os
 import re
@@ -36,7 +38,39 @@ def readable(text: str) -> str:
         parted = re.sub(r"\S{20,}", lambda word: re.sub(r"(?<=[\w)])[_./=,](?=\w)", r"\g<0><wbr>", word[0]), found[0])
         return hyphens.sub(r'<span class="whole">\g<0></span>', parted)
 
-    return re.sub(r"(?<=<code>)[^<]+(?=</code>)", code, text)
+    return stacked(re.sub(r"(?<=<code>)[^<]+(?=</code>)", code, text))
+
+
+def stacked(text: str) -> str:
+    """The HTML of a page in which each cell of a table that is too wide for a telephone names its column.
+
+    There the style sheet shows each line of such a table as a card, one cell below the other. Tables of numbers, which are
+    compared down their columns, stay tables.
+    """
+
+    def plain(cell: str) -> str:
+        return re.sub(r"<[^>]*>", "", cell).strip()
+
+    def table(found: re.Match[str]) -> str:
+        heads = [plain(cell) for cell in re.findall(r"(?s)<th[^>]*>(.*?)</th>", found[0])]
+        rows = [re.findall(r"(?s)<td[^>]*>(.*?)</td>", row) for row in re.findall(r"(?s)<tr>.*?</tr>", found[0])]
+        lengths = [[len(html.unescape(plain(cell))) for cell in row] for row in rows if row]
+        if not lengths or any(len(row) != len(heads) for row in lengths):
+            return found[0]
+        every = [length for row in lengths for length in row]
+        widths = [max(column) for column in zip(*lengths, strict=True)]
+        sentences = sum(length > _SHORT for length in every) > 0.4 * len(every) or max(widths[1:], default=0) > _SENTENCE
+        if not sentences or sum(min(width, _WRAPS) for width in widths) < _TELEPHONE:
+            return found[0]
+        names = itertools.cycle(heads)
+        labelled = re.sub(r"<td(?=[ >])", lambda _: f'<td role="cell" data-column="{next(names)}"', found[0])
+        return labelled.replace("<table>", '<table role="table" data-stacked>').replace("<tr>", '<tr role="row">')
+
+    return re.sub(r"(?s)<table>.*?</table>", table, text)
+
+
+_SHORT, _WRAPS, _SENTENCE, _TELEPHONE = 9, 24, 40, 44
+"""Letters of a cell that is short, of a line of a cell, of a cell that is a sentence, and of a line on a telephone."""
 
 
 def load_from_here() -> None:

@@ -1,6 +1,6 @@
 """Open every page of the built site in a browser, and list what people cannot read or reach.
 
-Each page is opened twice, as wide as a screen on a light ground and as narrow as a telephone on a dark one. axe-core looks
+Each page is opened as wide as a screen and as narrow as a telephone, on a light and on a dark ground. axe-core looks
 for faults that it calls serious or critical, such as pale text or a picture without a name. A page must not be wider than
 the screen.
 
@@ -26,7 +26,11 @@ from scripts.site_pages import ROOT
 
 from confide.report.writing import FLAGS, browser
 
-SCREENS = {"light, 1300 pixels": (1300, []), "dark, 390 pixels": (390, ["--blink-settings=preferredColorScheme=0"])}
+SCREENS = {
+    f"{ground}, {width} pixels": (width, flags)
+    for width in (1300, 390)
+    for ground, flags in (("light", []), ("dark", ["--blink-settings=preferredColorScheme=0"]))
+}
 # Chromium makes no window as narrow as a telephone, so each page stands in a frame, to which it says what was found.
 FRAME = """<!DOCTYPE html><html><body style="margin: 0"><iframe src="{page}" width="{width}" height="1000"></iframe>
 <script>addEventListener('message', event => {{ const out = document.createElement('pre'); out.id = 'axe-found';

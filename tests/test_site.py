@@ -323,6 +323,25 @@ def test_the_html_of_a_page_is_made_readable():
     assert build_site.readable("<td>.1410</td><td>two words</td>") == '<td class="short">.1410</td><td>two words</td>'
 
 
+def test_tables_of_sentences_are_cards_on_a_telephone():
+    """Each cell names its column; numbers, and what is narrow enough, stay in columns."""
+    head = "<table>\n<thead>\n<tr>\n<th>key</th>\n<th>its <em>meaning</em></th>\n<th></th>\n</tr>\n</thead>\n<tbody>\n"
+    words = "what a reader of the page wants to know of it"
+
+    def row(*cells):
+        return "<tr>\n" + "\n".join(f"<td>{cell}</td>" for cell in cells) + "\n</tr>\n"
+
+    shown = build_site.stacked(head + row("<b>a</b>", words, words) + row("b", words, "") + "</tbody>\n</table>")
+    assert shown.startswith('<table role="table" data-stacked>')
+    assert re.findall(r'data-column="([^"]*)"', shown) == 2 * ["key", "its meaning", ""]
+    for same in (
+        row(".141", ".142", ".143") + row("Adult with more", ".1", ".2"),
+        row("a", "b", "two words"),
+        row("a", words),
+    ):
+        assert build_site.stacked(head + same + "</tbody>\n</table>") == head + same + "</tbody>\n</table>"
+
+
 def test_every_formula_can_be_drawn(gathered):
     """Formulas of all pages become MathML; a command that is not known is refused."""
     drawn = 0
@@ -446,6 +465,20 @@ def test_the_search_finds_first_what_users_mean():
     found = pages_in_browser.searched(build_site.SITE, list(FOUND_FIRST))
     first = {words: next(iter(links), "nothing") for words, links in found.items()}
     assert {words: place for words, place in first.items() if not place.startswith(FOUND_FIRST[words])} == {}
+
+
+KINDS_OF_PAGES = ("index", "reference/schema", "reference/python/Ledger", "project/peers", "explanation/proofs/noise")
+
+
+@needs_browser
+@pytest.mark.skipif(not (build_site.SITE / "search.js").exists(), reason="there is no site: make docs")
+@pytest.mark.parametrize("name", KINDS_OF_PAGES)
+def test_a_page_of_each_kind_can_be_read(name, tmp_path):
+    """On a wide screen and on a telephone, on light and on dark: axe-core finds nothing serious, and no page is too wide."""
+    (tmp_path / "axe.js").write_text(pages_in_browser.axe() + pages_in_browser.SCRIPT, encoding="utf-8")
+    page = build_site.SITE / f"{name}.html"
+    found = {screen: pages_in_browser.faults(page, screen, tmp_path / "axe.js") for screen in pages_in_browser.SCREENS}
+    assert {screen: some for screen, some in found.items() if some} == {}
 
 
 NEED_ALL_ROWS = {"effects_with_bands"}
