@@ -78,11 +78,6 @@ def warn(sentences: Iterable[str], kind: type[Warning] = PrivacyWarning) -> None
         warnings.warn(sentence, kind, stacklevel=1 + steps_outside(sys._getframe()))
 
 
-def of_learned_steps(classes: tuple[str, ...]) -> str:
-    """The sentence on steps before a fit that learned from the rows."""
-    return wording("steps that learned", classes=" and ".join(classes))
-
-
 def tell_of_repeats(asked: str, price: str, *, is_charged: bool, is_clone: bool = False) -> None:
     """Warn once where the caller asks for the second release in a row, unless a ledger counts what a loop asks for.
 

@@ -207,5 +207,4 @@ def _with_different_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _checksum(content: dict[str, Any]) -> str:
     # Keys keep the order of the file, because it has a meaning: the order of a schema's columns is that of the coefficients.
-    canonical = json.dumps(content, separators=(",", ":"), ensure_ascii=True)
-    return "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
+    return "sha256:" + hashlib.sha256(json.dumps(content, separators=(",", ":"), ensure_ascii=True).encode()).hexdigest()

@@ -23,8 +23,7 @@ def listed(names: Iterable[str]) -> str:
 
 def plain_name(name: str) -> str:
     """A name without what readers and people change: case, blanks, separators, accents and invisible characters."""
-    decomposed = unicodedata.normalize("NFKD", name).casefold()
-    return "".join(letter for letter in decomposed if letter.isalnum())
+    return "".join(letter for letter in unicodedata.normalize("NFKD", name).casefold() if letter.isalnum())
 
 
 def closest(name: str, known: Iterable[str], cutoff: float = 0.7) -> str:

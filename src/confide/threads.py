@@ -271,8 +271,7 @@ def made_in_order(make: Callable[[Item], Made], items: Iterable[Item], n_threads
 
     with one_blas_thread():
         # Some builds of BLAS keep a limit for each calling thread. The limit above does not reach the threads of the pool.
-        pool = ThreadPoolExecutor(n_threads, "confide-rows", _limited)
-        yield from _by_threads(make_as_here, items, pool, n_threads)
+        yield from _by_threads(make_as_here, items, ThreadPoolExecutor(n_threads, "confide-rows", _limited), n_threads)
 
 
 @contextmanager

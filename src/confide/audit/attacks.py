@@ -275,8 +275,7 @@ class AuditResult:
         """
         ax = axes_for("plot", ax, (4.8, 4.4))
         x = [k / 200 for k in range(201)]
-        allowed = [self._allowed(share) for share in x]
-        ax.plot(x, allowed, color="0.4", linestyle="--", label="most that the claim allows")
+        ax.plot(x, [self._allowed(share) for share in x], color="0.4", linestyle="--", label="most that the claim allows")
         ax.plot(self.false_alarms, self.detections, color=BLUE, label="counted releases")
         ax.plot([self.separation.high], [self.separation.low], "o", color=ORANGE, label="bounds of the event")
         where = "share beyond the threshold,"

@@ -105,8 +105,7 @@ def _cases(entropy: Entropy) -> dict[str, tuple[Callable[[float], Any], Budget, 
         def release(value: float) -> Array:
             if not drawn:
                 drawn.extend(grid.integers(_AT_ONCE, entropy))
-            released: Array = grid.release(np.array([[value]]), entropy, [drawn.pop()])[0]
-            return released
+            return np.asarray(grid.release(np.array([[value]]), entropy, [drawn.pop()])[0])
 
         return release
 

@@ -227,9 +227,8 @@ def shown(fitted: Any) -> dict[str, bytes]:
     }
     texts["repr"] = repr(fitted).encode()
     if hasattr(fitted, "_repr_html_"):
-        html = str(fitted._repr_html_())
         # scikit-learn numbers its pictures of estimators through.
-        texts["html"] = re.sub(r"(sk-[a-z-]*)-\d+", r"\1", html).encode()
+        texts["html"] = re.sub(r"(sk-[a-z-]*)-\d+", r"\1", str(fitted._repr_html_())).encode()
     if hasattr(fitted, "guarantee_"):
         texts["statement"] = fitted.guarantee_.statement().encode()
     texts["pickle"] = contents(fitted)

@@ -58,8 +58,7 @@ def check(
         is_json, title = out.suffix.lower() == ".json", f"Check of {Path(f'{data}').name}"
         document = json.dumps(check_document(check, findings), indent=2, ensure_ascii=False) + "\n" if is_json else ""
         write_text(out, document or check_page(check, findings, title), overwrite=force)
-    written = [] if out is None else [verbatim(f"Wrote {out}")]
-    shown = chain(blocks_of_check(check, findings), written)
+    shown = chain(blocks_of_check(check, findings), [] if out is None else [verbatim(f"Wrote {out}")])
     output.Screen(output_format).answer(lambda: check_document(check, findings), shown)
     if findings[0]:
         raise typer.Exit(BAD_INPUT)

@@ -63,8 +63,7 @@ def prepared_fit(
     if report is not None:
         output.check_path(report, [*inputs, out], (".html", ".htm"), overwrite=force)
     charges = spending.charges(out, options.max_rows_per_person)
-    model = options.estimator(budget, columns, charges.ledger)
-    return PreparedFit(data, files, model, charges, out, cache, force)
+    return PreparedFit(data, files, options.estimator(budget, columns, charges.ledger), charges, out, cache, force)
 
 
 @dataclass(slots=True)

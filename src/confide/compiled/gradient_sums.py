@@ -98,8 +98,7 @@ class CompiledSum:
                     own, counts = labels_and_counts(
                         labels[part], None if row_weights is None else row_weights[part], self.exposure
                     )
-                    of_part = replace(asked, labels=own, counts=counts)
-                    rows[part].add(np.zeros_like(sums), self.kernel, of_part, products)
+                    rows[part].add(np.zeros_like(sums), self.kernel, replace(asked, labels=own, counts=counts), products)
                     products *= n_rows / part.stop
                 products[:, n_features:] *= self.intercept
                 products[n_features:] *= self.intercept

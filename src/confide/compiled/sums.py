@@ -135,8 +135,7 @@ def _codes_agree(module: Kernel) -> bool:
             for intercept, of_rows, block in ((0.5, counts, 16), (0.0, None, 2048)):
                 row_sum = RowSum(loss, BallBound(np.inf), intercept, 1, 1.5)
                 weights = 2.0 * np.cos(2.3 * np.arange(float(row_sum.n_weights(codes.n_features))))[None]
-                summed = ClippedSum(module, row_sum, block)
-                if not _agree(row_sum, expanded, summed, codes, labels, weights, of_rows):
+                if not _agree(row_sum, expanded, ClippedSum(module, row_sum, block), codes, labels, weights, of_rows):
                     return False
         if not _tells_of_no_level(module, codes, labels):
             return False

@@ -628,8 +628,7 @@ class MemorySource(CheckedSource):
         order = getattr(row_sum, "order", 1)
         compiled = by_kernel(row_sum, len(weights), self.blocks.rows_in_block) if order == 1 else None
         rows = self.rows_for(compiled)
-        gains = self.n_threads > 1 and rows.blocks.gains_by_threads(order)
-        n_threads = self.n_threads if gains else 1
+        n_threads = self.n_threads if self.n_threads > 1 and rows.blocks.gains_by_threads(order) else 1
         totals = sum_over_groups(compiled or row_sum, rows.groups(), self.n_features, weights, n_threads, passing)
         return row_sum.completed(totals)
 

@@ -108,11 +108,6 @@ class FileRows(OpenedRows):
         """The column of weights, if the schema names one."""
         return () if self.schema.weight is None else (self.schema.weight.column,)
 
-    @property
-    def _size(self) -> int:
-        """Bytes of all files."""
-        return sum(part.stamp.size for part in self.parts)
-
     def _empty(self) -> InputError:
         return InputError(f"{self._names} has no rows below the column names; at least one row is needed.")
 
@@ -138,7 +133,7 @@ class FileRows(OpenedRows):
             passing = Pass("checking", self.progress)
             kept = KeptSample(most_in_sample(reading.n_features))
             held: list[LabelledCodes] = []
-            left = _HELD_BYTES if store is None and self._size <= _HELD_FILES else -1
+            left = _HELD_BYTES if store is None and sum(part.stamp.size for part in self.parts) <= _HELD_FILES else -1
             refusal = ""
             try:
                 for piece in reading.pieces(rows, refuse=True):

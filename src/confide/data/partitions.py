@@ -363,8 +363,7 @@ class PartitionedSource(CheckedSource):
 
     def sample(self, n_rows: int) -> MemorySource:
         """About `n_rows` of the rows, brought to the driver in one pass. For solvers, which are not trusted."""
-        most = most_in_sample(self.n_features) // _SAMPLE_REDUCTION
-        stride = sample_stride(self.n_rows, min(n_rows, most))
+        stride = sample_stride(self.n_rows, min(n_rows, most_in_sample(self.n_features) // _SAMPLE_REDUCTION))
         sample = self._outcome(Task(self.reading, stride=stride), "training", lambda outcome: outcome.sample)
         rows, labels, counts = sample
         return MemorySource(ArrayBlocks(rows, are_copies=True), labels, counts if counts.size else None)

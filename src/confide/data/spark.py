@@ -123,8 +123,7 @@ def _outcome(frame: Any, reading: Reading, task: Task) -> Outcome:
     def on_group(key: tuple[Any, ...], table: Any) -> Any:
         import pandas as pd
 
-        ordered = table.sort_values("number")
-        outcome = sum_of_outcomes([_unpacked(content) for content in ordered["outcome"]])
+        outcome = sum_of_outcomes([_unpacked(content) for content in table.sort_values("number")["outcome"]])
         return pd.DataFrame({"number": [int(key[0])], "outcome": [_packed(outcome)]})
 
     outcomes = frame.mapInArrow(on_partition, _OUTCOME_COLUMNS)

@@ -164,8 +164,7 @@ class CalibrationDisplay(CountsDisplay):
         ax.set(xlabel=plain(across), ylabel=plain(up), xlim=(low, high), ylim=(least - edge, high + edge))
         hidden = len(rates) - len(known)
         hides = f"; the noise hides {hidden} of {len(rates)} bins" if hidden else ""
-        title = f"Calibration\n{self._released_under}{hides}"
-        ax.set_title(title, fontsize="medium", loc="left")
+        ax.set_title(f"Calibration\n{self._released_under}{hides}", fontsize="medium", loc="left")
         ax.legend(loc="upper left", fontsize="small", frameon=False)
 
 

@@ -363,8 +363,7 @@ class _SumOfFeatures:
             if name not in names:
                 made = made * self._mean(name)
         for name in names:
-            own = self.factors[name] - self._mean(name)
-            made = (made[:, None] * own).reshape(-1, len(self.sizes))
+            made = (made[:, None] * (self.factors[name] - self._mean(name))).reshape(-1, len(self.sizes))
         shape = [len(self.points[name].weights) for name in names] or [1]
         return np.asarray((made @ self.sizes).real.reshape(*shape, -1))
 
@@ -751,9 +750,8 @@ class Effects:
 
         With three or more classes, the first column is the class.
         """
-        of_class = len(self.labels) > 1
         lines = [
-            ({"class": effect.label} if of_class else {}) | {"column": effect.name} | value.to_dict()
+            ({"class": effect.label} if len(self.labels) > 1 else {}) | {"column": effect.name} | value.to_dict()
             for effect in self.with_bands(level)
             for value in effect.values
         ]
@@ -870,8 +868,7 @@ def in_original_units(encoder: Encoder, weights: Array, intercepts: Array) -> tu
         base, contrasts, _ = axes[name]
         return np.moveaxis(np.tensordot(contrasts if keeps else base[None], effects, axes=(1, axis)), 0, axis)
 
-    start = np.asarray(intercepts, dtype=np.float64)
-    constant, parts = _parts_by_columns(encoder, points, weights, start, part_of)
+    constant, parts = _parts_by_columns(encoder, points, weights, np.asarray(intercepts, dtype=np.float64), part_of)
     units = [
         NamedUnit(" x ".join(names), ", ".join(units), key, math.prod(spans))
         for key in parts

@@ -161,8 +161,7 @@ class CodedRows:
     def squares(self) -> Array:
         """(m,): the squared L2 norms of the rows, in any order of summation."""
         stacked = self._stacked(_frame(self.layout, self.n_rows).stacked, self.entries * self.entries)
-        squares: Array = (stacked @ np.ones(self.layout.n_features)).reshape(_SPARSE_ROWS, -1).sum(axis=0)
-        return squares
+        return np.asarray((stacked @ np.ones(self.layout.n_features)).reshape(_SPARSE_ROWS, -1).sum(axis=0))
 
     def scaled(self, factors: Array) -> CodedRows:
         """Each row times its factor (m,)."""
@@ -302,8 +301,7 @@ class JoinedRows:
 
     def times(self, vectors: Array) -> Array:
         """(m, k): products of the rows with the columns of a matrix (d, k)."""
-        products: Array = self.stacked @ np.tile(vectors, (len(self.starts), 1))
-        return products
+        return np.asarray(self.stacked @ np.tile(vectors, (len(self.starts), 1)))
 
     def weighted_sums(self, weights: Array) -> Array:
         """(k, d): sums of the rows, each times its weight, for the columns of weights (m, k)."""
@@ -312,5 +310,4 @@ class JoinedRows:
 
     def sums_of(self, numbers: Array) -> Array:
         """(k,): sums of the columns of numbers (m, k), one number a row, block by block."""
-        sums: Array = np.add.reduceat(numbers, self.starts, axis=0).sum(axis=0)
-        return sums
+        return np.asarray(np.add.reduceat(numbers, self.starts, axis=0).sum(axis=0))

@@ -217,8 +217,7 @@ class LogisticLoss(OneMargin):
         with np.errstate(over="ignore"):
             grown = np.asarray(np.exp(margin))
         grown += 1.0
-        slope: Array = np.divide(-1.0, grown, out=grown)
-        return slope
+        return np.asarray(np.divide(-1.0, grown, out=grown))
 
     def second_derivative(self, margin: Array) -> Array:
         decay = np.exp(-np.abs(margin))

@@ -120,8 +120,7 @@ class Frame:
         if math.isinf(self.length):
             return np.ones(len(rows))
         squares = np.einsum("ij,ij->i", rows, rows)
-        counts: Array = np.minimum(1.0, self.length**2 / np.maximum(squares, np.finfo(float).tiny))
-        return counts
+        return np.asarray(np.minimum(1.0, self.length**2 / np.maximum(squares, np.finfo(float).tiny)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,5 +236,4 @@ def least_subgradients(weights: Weights, gradients: Array, l1: Array) -> Array:
 
 def shrunk(points: Array, by: Any) -> Array:
     """Each number moved towards 0 by so much, and 0 where it would pass it: the proximal step of an l1 penalty."""
-    step: Array = np.sign(points) * np.maximum(np.abs(points) - by, 0.0)
-    return step
+    return np.asarray(np.sign(points) * np.maximum(np.abs(points) - by, 0.0))

@@ -347,8 +347,7 @@ class CentredRows:
 
     def sums_of(self, numbers: Array) -> Array:
         """(k,): sums of the columns of numbers (m, k), one number a row. Those of joined rows are made block by block."""
-        sums: Array = self.rows.sums_of(numbers) if isinstance(self.rows, JoinedRows) else numbers.sum(axis=0)
-        return sums
+        return np.asarray(self.rows.sums_of(numbers) if isinstance(self.rows, JoinedRows) else numbers.sum(axis=0))
 
     def products(self, weights: Array) -> Array:
         """(d, d): the sum of c x x^T over sparse rows x with weights c (m,) of any sign."""

@@ -235,8 +235,7 @@ def product(left: Any, right: Any) -> Array:
 
 def sums_of(numbers: Array, rows: Rows) -> Array:
     """(k,): sums of the columns of numbers (m, k), one number a row. Those of joined rows are made block by block."""
-    sums: Array = rows.sums_of(numbers) if isinstance(rows, JoinedRows | CentredRows) else numbers.sum(axis=0)
-    return sums
+    return np.asarray(rows.sums_of(numbers) if isinstance(rows, JoinedRows | CentredRows) else numbers.sum(axis=0))
 
 
 def mirrored(totals: Totals) -> Totals:

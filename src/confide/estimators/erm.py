@@ -114,10 +114,7 @@ class ERMClassifier(StraightLineParameters, PenaltyParameter, LinearClassifier):
         if isinstance(self.loss, str) and self.loss in MARGIN_LOSSES:
             known: OneMargin = MARGIN_LOSSES[self.loss]()
             return ScoreLoss(known, one_vs_rest=known)
-        return ScoreLoss(
-            _user_loss(self, tuple(MARGIN_LOSSES), None),
-            only_two=wording("own loss for two classes"),
-        )
+        return ScoreLoss(_user_loss(self, tuple(MARGIN_LOSSES), None), only_two=wording("own loss for two classes"))
 
 
 @estimator

@@ -246,8 +246,7 @@ def _groups(model: PrivateLinearModel, groups: Any) -> tuple[Groups, CategoryCol
     if not isinstance(column, CategoryColumn):
         near = suggestion(groups, [name for name, column in columns.items() if not column.is_number])
         raise ParameterError(wording("no column of groups", near=near))
-    taken = (schema.choosing, None if schema.target is None else schema.target.column)
-    if column.name in taken:
+    if column.name in (schema.choosing, None if schema.target is None else schema.target.column):
         raise ParameterError("groups must not be the target or the column of persons or cohorts.")
     return Groups(column.name, levels_shown(column, Groups().names)), column
 
@@ -427,8 +426,7 @@ def evaluate(
         asked = asked.decided_by(plan.event, checksums, planned.n_bins, planned.groups, clip, *whom, schema=schema)
         words |= {"model_checksums": checksums, "charged_to": identity, "interrupted": asked.interrupted, "n_rows": n_rows}
         result, noise = result_of(words | {"void": asked.void(REVEALED)})
-        release = partial(_released, planned, [row.source for row in rows])
-        released = asked.charged(release, plan.event, [plan.lattice])
+        released = asked.charged(partial(_released, planned, [row.source for row in rows]), plan.event, [plan.lattice])
     return rated(result, released, planned.layout.shapes, noise)
 
 

@@ -105,9 +105,7 @@ class TellsOfRepeatedFits:
         ledger = "charged to the ledger" if is_charged else "charged to no ledger"
         kind = type(facts["self"]).__name__ if "self" in facts else name
         warnings.warn(
-            wording("many fits", kind=kind, asked=asked, budget=budget, ledger=ledger),
-            BudgetWarning,
-            stacklevel=level,
+            wording("many fits", kind=kind, asked=asked, budget=budget, ledger=ledger), BudgetWarning, stacklevel=level
         )
 
 
@@ -761,9 +759,8 @@ def released_model(model: PrivateLinearModel) -> ReleasedModel:
     if not isinstance(model, PrivateLinearModel):
         raise ParameterError("this needs a fitted linear model of confide, or one that confide.load read.")
     check_is_fitted(model)
-    scoring = LinearModel(np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_), model._row_bound)
     return ReleasedModel(
-        scoring=scoring,
+        scoring=LinearModel(np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_), model._row_bound),
         alpha=model.alpha_,
         guarantee=model.guarantee_,
         coefficient_names=model.coefficient_names_,

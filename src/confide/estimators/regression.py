@@ -442,8 +442,7 @@ class HuberRegressor(IntervalsParameter, StraightLineParameters, PenaltyParamete
     loss: Literal["huber", "clipped_squared"] = "huber"
 
     def _loss(self, target: Numbers) -> ScoreLoss:
-        name = checked_choice("loss", self.loss, ("huber", "clipped_squared"))
-        return squared_loss(name, target.bound, self.threshold)
+        return squared_loss(checked_choice("loss", self.loss, ("huber", "clipped_squared")), target.bound, self.threshold)
 
 
 @estimator

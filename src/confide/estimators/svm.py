@@ -44,10 +44,7 @@ def hinge_loss(name: Any, smoothing: Any, bound_if_noisy: RowBound | None) -> Sc
     """
     name = checked_choice("loss", name, _LOSSES)
     if name == "hinge":
-        return ScoreLoss(
-            Hinge(),
-            only_two=wording("hinge for two classes"),
-        )
+        return ScoreLoss(Hinge(), only_two=wording("hinge for two classes"))
     loss = MARGIN_LOSSES["huber_hinge" if name == "auto" else name](half_width := as_float(smoothing))
     if loss.constants.joint is not None and half_width < _NARROWEST:
         raise ParameterError(wording("smoothing too small", half_width=half_width))

@@ -338,8 +338,7 @@ class NumberColumn:
         """What stands for a number in the table: the number, a date as text, or the level of a rank."""
         if self.dates:
             return shown_days([number], exact=True)[0]
-        is_rank = self.ordered and number.is_integer()
-        return self.ordered[int(number)] if is_rank else shown_number(number)
+        return self.ordered[int(number)] if self.ordered and number.is_integer() else shown_number(number)
 
     def number_of(self, value: Any) -> float:
         """The number for which a value stands; NaN for what is none."""
@@ -599,8 +598,7 @@ def listed_codes(codes: Iterable[Label]) -> str:
 
 def codes_of(column: Any) -> str:
     """The codes of a column, or of the target, as people read them."""
-    dates = getattr(column, "part", None)
-    return listed_codes(shown_days(column.missing_codes) if dates else column.missing_codes)
+    return listed_codes(shown_days(column.missing_codes) if getattr(column, "part", None) else column.missing_codes)
 
 
 def codes_sentence(columns: Iterable[Column]) -> tuple[str, ...]:

@@ -71,8 +71,7 @@ class QuadraticForm:
         if not values.min() > 0.0 or not values.max() <= LARGEST_CONDITION * values.min():
             raise ParameterError(wording("penalty not positive definite", largest_condition=LARGEST_CONDITION))
         blocks = tuple((start, _map_of(matrix)) for start, matrix in matrices)
-        scales = np.where(alone, 1.0 / np.sqrt(np.where(alone, strengths, 1.0)), 1.0)
-        return cls._of_map(scales, blocks)
+        return cls._of_map(np.where(alone, 1.0 / np.sqrt(np.where(alone, strengths, 1.0)), 1.0), blocks)
 
     @classmethod
     def _of_map(cls, scales: Array, blocks: Blocks) -> Self:

@@ -271,12 +271,11 @@ class RawTable:
 
     def columns_or_labels(self, labelled: Sequence[str], *, refuse: bool) -> tuple[Any, ...]:
         """The values (n,) of each column; of those that are `labelled` the canonical forms, None where a cell is missing."""
-        names = [column.name for column in self.schema.columns]
         return tuple(
             labels_at(f'column "{name}"', self.columns[place])
             if name in labelled
             else self.checked_column(place, refuse=refuse)[0]
-            for place, name in enumerate(names)
+            for place, name in enumerate([column.name for column in self.schema.columns])
         )
 
     def checked_column(self, place: int, *, refuse: bool) -> tuple[Any, bool]:

@@ -80,8 +80,7 @@ class RisksEvidence(CheckedEvidence):
         of_bends = noise * largest_bend(steps) * plan.problem.summed_norm / bends / n_rows
         deviations = (noise * largest_difference(steps) / n_rows, of_bends)
         means = (sums.differences / n_rows, sums.rates / n_rows, sums.bends / n_rows)
-        of_count = noise / counts / n_rows if counts else 0.0
-        return cls(steps, *means, n_rows, deviations, of_count, plan.law == "laplace")
+        return cls(steps, *means, n_rows, deviations, noise / counts / n_rows if counts else 0.0, plan.law == "laplace")
 
     def _fits(self) -> bool:
         k, deviations = len(self.steps), np.array([self.count_deviation, *np.concatenate(self.deviations)])
@@ -875,8 +874,7 @@ def points_of_risks(evidence: InterestEvidence) -> tuple[Array, Array]:
     weights, errors = matrix.T @ near.weights, matrix.T @ near.covariance @ matrix
     inverse = np.linalg.inv(matrix)
     curvature = inverse @ evidence.curvature @ inverse.T
-    points = [_point(evidence.facts, one, weights, errors, curvature) for one in evidence.combinations]
-    return np.array(points), steps
+    return np.array([_point(evidence.facts, one, weights, errors, curvature) for one in evidence.combinations]), steps
 
 
 def _point(facts: Facts, combination: Combination, weights: Array, errors: Array, curvature: Array) -> Array:

@@ -111,8 +111,7 @@ class IntervalsPlan:
 
     def released(self, ready: Plan, minimiser: Weights, source: RowSource, entropy: Entropy) -> tuple[Evidence, None]:
         """Release the moments at released weights (1, D) of a plan that is ready."""
-        moments = self.moments.release(source, entropy, minimiser)
-        return Evidence.of(ready, minimiser[0], self.moments, moments), None
+        return Evidence.of(ready, minimiser[0], self.moments, self.moments.release(source, entropy, minimiser)), None
 
     @property
     def releases(self) -> tuple[SumPlan[Moments], ...]:

@@ -834,8 +834,7 @@ def draws_of_errors(errors: Array) -> Array:
     directions = (main.U * main.S)[:, : len(_PRIMES)]
     directions /= np.sqrt((directions**2).sum(axis=1))[:, None]
     roots = np.sqrt(np.array(_PRIMES[: directions.shape[1]], dtype=np.float64))
-    points = ndtri(np.modf((np.arange(_POINTS)[:, None] + 0.5) * roots)[0])
-    draws[:, moves] = points @ directions.T
+    draws[:, moves] = ndtri(np.modf((np.arange(_POINTS)[:, None] + 0.5) * roots)[0]) @ directions.T
     return draws
 
 
@@ -879,8 +878,7 @@ def ends_of_log_odds(
         answer[..., 0], answer[..., 1] = -math.inf, math.inf
         return answer
     for place in range(log_odds.shape[1]):
-        slopes = derivatives[:, place].T
-        by_score = list(zip(slopes, uncertainties, strict=True))
+        by_score = list(zip(derivatives[:, place].T, uncertainties, strict=True))
         if depend:
             sampling = np.linalg.norm(np.sum([slope * one.sampling_root for slope, one in by_score], axis=0), axis=0)
         else:

@@ -390,8 +390,7 @@ class Evaluation(Shown):
     @property
     def confusion(self) -> tuple[tuple[Rate, Rate], tuple[Rate, Rate]]:
         """Parts of all rows by true class (first index) and predicted class, negative first. They add up to 1."""
-        everywhere = np.ones_like(self.counts)
-        cells = [self.table.share(self._cells(*place), everywhere) for place in np.ndindex(2, 2)]
+        cells = [self.table.share(self._cells(*place), np.ones_like(self.counts)) for place in np.ndindex(2, 2)]
         if (total := sum(cell.value or 0.0 for cell in cells)) > 1.0:
             # The noise made some sums negative. These are shown as 0, and the others share what is left.
             cells = [cell.divided_by(total) for cell in cells]
@@ -642,7 +641,6 @@ def _sensitivity_at(place: float) -> Callable[[Array], float]:
 def _curve(counts: Array) -> tuple[Array, Array]:
     """Rates of false positives, in rising order, and sensitivities (n_bins + 1,) from counts (2, n_bins)."""
     above = np.concatenate([np.zeros((2, 1)), np.cumsum(counts[:, ::-1], axis=1)], axis=1)
-    rates = above / above[:, -1:]
     # With noise, a cumulated count may fall; the number of rows above a threshold cannot.
-    negative, positive = np.maximum.accumulate(rates, axis=1)
+    negative, positive = np.maximum.accumulate(above / above[:, -1:], axis=1)
     return negative, positive

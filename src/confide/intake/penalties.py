@@ -236,8 +236,7 @@ def _number(text: str) -> float:
 def _entries(given: Any) -> Array:
     """Strengths (d,), or a symmetric matrix (d, d)."""
     # NumPy would drop imaginary parts and masks.
-    is_other = np.iscomplexobj(given) or np.ma.is_masked(given)
-    entries: Array = np.array([] if is_other else as_array(given, np.float64))
+    entries: Array = np.array([] if np.iscomplexobj(given) or np.ma.is_masked(given) else as_array(given, np.float64))
     is_matrix = entries.ndim == 2 and entries.shape[0] == entries.shape[1] <= _MOST_COLUMNS
     if not entries.size or not (entries.ndim == 1 or is_matrix) or not np.isfinite(entries).all():
         raise ParameterError(wording("array as penalty", most_columns=_MOST_COLUMNS))

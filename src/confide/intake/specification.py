@@ -95,8 +95,7 @@ class Columns:
         """The raw columns of a schema."""
         names = encoder.schema.raw_names
         # The columns of an array have no names of their own.
-        has_names = names != names_by_position(len(names))
-        return cls(len(names), np.array(names, dtype=object) if has_names else None)
+        return cls(len(names), np.array(names, dtype=object) if names != names_by_position(len(names)) else None)
 
     @classmethod
     def recorded_by(cls, estimator: Any) -> Columns:

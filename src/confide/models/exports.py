@@ -155,8 +155,7 @@ def clipped_rows(graph: OnnxGraph, rows: str, bound: RowBound) -> str:
 def mapped_rows(graph: OnnxGraph, rows: str, public_map: PublicMap) -> str:
     """Rows with random features: in place of their columns, or after them."""
     if isinstance(public_map, CurvesAndFeatures):
-        features = _fourier(graph, rows, public_map.features, public_map.feature_norm)
-        return graph.node("Concat", rows, features, axis=1)
+        return graph.node("Concat", rows, _fourier(graph, rows, public_map.features, public_map.feature_norm), axis=1)
     if isinstance(public_map, FourierMap):
         return _fourier(graph, rows, public_map, 1.0)
     raise ParameterError("an ONNX graph cannot have the public map of this model.")
@@ -288,15 +287,13 @@ def onnx_model_of(released: ReleasedModel, link: Link, chances: Array | None = N
     graph = OnnxGraph()
     rows = _rows(graph, released)
     coef, intercept = released.scoring.coef, released.scoring.intercept
-    products = graph.node("MatMul", rows, np.ascontiguousarray(coef.T))
-    scores = graph.node("Add", products, intercept)
+    scores = graph.node("Add", graph.node("MatMul", rows, np.ascontiguousarray(coef.T)), intercept)
     if released.domain:
         _classes(graph, scores, released.domain, link)
         if chances is not None:
             _calibrated(graph, scores, ShownClass.of(released).position or 0, link, chances)
     elif link.kind == "exponential":
-        means = graph.node("Min", graph.node("Exp", scores), np.finfo(np.float64).max)
-        graph.output("prediction", means, "double", 1)
+        graph.output("prediction", graph.node("Min", graph.node("Exp", scores), np.finfo(np.float64).max), "double", 1)
     else:
         graph.output("prediction", scores, "double", 1)
     statement = released.guarantee.statement()
@@ -323,8 +320,7 @@ def _classes(graph: OnnxGraph, scores: str, domain: tuple[Any, ...], link: Link)
     if several:
         favoured = graph.node("ArgMax", scores, axis=1, keepdims=0)
     else:
-        is_second = graph.cast(graph.node("Greater", scores, 0.0), "integer")
-        favoured = graph.node("Reshape", is_second, np.array([-1]))
+        favoured = graph.node("Reshape", graph.cast(graph.node("Greater", scores, 0.0), "integer"), np.array([-1]))
     kind = {"U": "text", "i": "integer", "b": "boolean"}.get(labels.dtype.kind, "double")
     graph.output("label", graph.node("Gather", labels, favoured, axis=0), kind)
     graph.output("scores", scores, "double", len(domain) if several else 1)
@@ -344,8 +340,7 @@ def _probabilities(graph: OnnxGraph, scores: str, link: Link, several: bool) -> 
         # The probability for a score is the logistic function of this difference.
         odds = graph.node("Sub", favour, against)
     if several:
-        logs = graph.node("Neg", _softplus(graph, graph.node("Neg", odds)))
-        return graph.node("Softmax", logs, axis=1)
+        return graph.node("Softmax", graph.node("Neg", _softplus(graph, graph.node("Neg", odds))), axis=1)
     return graph.node("Concat", graph.node("Sigmoid", graph.node("Neg", odds)), graph.node("Sigmoid", odds), axis=1)
 
 

@@ -26,7 +26,7 @@ from scipy import optimize, special, stats
 
 from confide.array_types import Array
 from confide.errors import InsufficientRegularisation, ParameterError, wording
-from confide.planning.made_up_fits import estimator_with, estimator_without_shares, parameters_of
+from confide.planning.made_up_fits import estimator_with, parameters_of
 from confide.planning.simulation import check_arguments
 from confide.privacy.budgets import Neighbours
 from confide.privacy.lattice import LatticeNoise
@@ -634,7 +634,9 @@ def may_suffice(plan: Plan, excess: float, reference_norm: float) -> bool:
 
 def plan_without_centre(estimator: Any, alpha: float, n_rows: int, n_features: int | None) -> Plan:
     """The plan of an estimator at this alpha by a mechanism for which bounds are proven, if it leaves the choice."""
-    bounded = estimator_with(estimator_without_shares(estimator), alpha=alpha)
+    # The whole budget goes to the weights: no centre of the rows, no atoms, no mean that is matched.
+    without = {name: False for name in ("centre", "match_mean", "atoms") if name in parameters_of(estimator)}
+    bounded = estimator_with(estimator, alpha=alpha, **without)
     plan: Plan = bounded.plan(n_rows, n_features)
     if not plan.minimises and bounded.mechanism == "auto":
         plan = estimator_with(bounded, mechanism="objective").plan(n_rows, n_features)

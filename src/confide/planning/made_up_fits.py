@@ -65,12 +65,6 @@ def estimator_with(estimator: Any, **parameters: Any) -> Any:
     return type(estimator)(**parameters_of(estimator) | parameters)
 
 
-def estimator_without_shares(estimator: Any) -> Any:
-    """The estimator, whose whole budget goes to the weights: no centre of the rows, no atoms, no mean that is matched."""
-    given = parameters_of(estimator)
-    return estimator_with(estimator, **{name: False for name in ("centre", "match_mean", "atoms") if name in given})
-
-
 def estimator_with_chosen_schema(estimator: Any, n_rows: int | None, n_features: int | None) -> Any:
     """The estimator, with all that it would choose for the columns of so many rows written into its schema."""
     if not hasattr(estimator, "chosen_schema"):

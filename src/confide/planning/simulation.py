@@ -213,8 +213,7 @@ def simulate(
     mean_weight = design_of(estimator).usual_weight
     seeds = range(seed, seed + n_designs)
     made_up = ((_made_up_rows(facts, encoded, problem.n_features, error, positive_rate, number), number) for number in seeds)
-    errors = np.concatenate([_with_noise(plan, *rows, mean_weight) + error for rows in made_up])
-    forecast = float(errors.mean())
+    forecast = float(np.concatenate([_with_noise(plan, *rows, mean_weight) + error for rows in made_up]).mean())
     return Forecast(forecast, *_range(forecast, error, constant_error), error, constant_error, plan)
 
 
@@ -274,11 +273,9 @@ def _with_noise(plan: Plan, made_up: _MadeUpRows, seed: int, mean_weight: float)
     # these rows have the weight 1, so both are counted in units of the mean weight.
     part = made_up.n_rows / plan.problem.n_rows_low / mean_weight
     entropy, nothing = Entropy.seeded(seed), np.zeros((1, plan.problem.n_weights))
-    draws = [plan.noise.draw(entropy) if plan.noise else nothing for _ in range(_N_DRAWS)]
-    noise = np.concatenate(draws)
+    noise = np.concatenate([plan.noise.draw(entropy) if plan.noise else nothing for _ in range(_N_DRAWS)])
     if isinstance(plan, GradientPlan):
-        walk = plan.walked(made_up.source, _N_DRAWS, part, entropy)
-        return np.maximum(0.0, made_up.errors(walk) - made_up.error)
+        return np.maximum(0.0, made_up.errors(plan.walked(made_up.source, _N_DRAWS, part, entropy)) - made_up.error)
     if plan.noise and plan.noise.in_objective:
         ridges = replace(plan.problem.penalty, form=None)
         private = made_up.minimisers(part * plan.l2, part * noise, np.zeros_like(noise), ridges)

@@ -87,8 +87,7 @@ def largest_bend(loss: LossConstants, low: Array, high: Array) -> Array:
     # A row whose slope has the size a bends by at most a (1 - a / L), and within the window by exp(w) times as much.
     steepness = math.exp(WINDOW) * loss.lipschitz / loss.smoothness
     at = np.clip(0.5, low, high)
-    answer: Array = np.minimum(1.0, steepness * at * (1.0 - at) * _UP)
-    return answer
+    return np.asarray(np.minimum(1.0, steepness * at * (1.0 - at) * _UP))
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,8 +106,7 @@ class DirectionSums(SumQuery):
 
     def decoded(self, plan: SumPlan[DirectionSums], sums: Array, weights: Weights, directions: Array) -> Array:
         """(k, 3): the sums of slopes along the direction, of curvatures and of squared slopes, in their own units."""
-        released: Array = sums.reshape(-1, 3) * self.units
-        return released
+        return np.asarray(sums.reshape(-1, 3) * self.units)
 
 
 def distance_of_neighbours(loss: LossConstants, scales: tuple[float, float], neighbours: Neighbours, order: int) -> float:

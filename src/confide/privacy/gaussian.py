@@ -32,8 +32,7 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
 def gaussian_deltas(epsilons: Array | float, mu: float) -> Array:
     """`gaussian_delta` at several epsilons."""
     if mu <= 0.0:
-        certain: Array = np.maximum(0.0, -np.expm1(np.minimum(epsilons, 0.0)))
-        return certain
+        return np.asarray(np.maximum(0.0, -np.expm1(np.minimum(epsilons, 0.0))))
     first = log_ndtr(0.5 * mu - epsilons / mu)
     second = epsilons + log_ndtr(-0.5 * mu - epsilons / mu)
     # exp(first) - exp(second), without losing the difference; first >= second up to rounding, which the last term covers.

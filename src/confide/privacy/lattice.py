@@ -185,8 +185,7 @@ class LatticeNoise:
             raise NotCertified("the weights are not finite, so nothing is released; what was charged stays charged.")
         noise = self.integers(steps.size, entropy) if drawn is None else drawn
         sums = [float(int(step) + z) for step, z in zip(steps.tolist(), noise, strict=True)]
-        released: Weights = np.ldexp(np.array(sums), self.exponent).reshape(weights.shape)
-        return released
+        return np.asarray(np.ldexp(np.array(sums), self.exponent).reshape(weights.shape))
 
 
 @dataclass(frozen=True, slots=True)

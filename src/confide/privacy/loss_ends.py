@@ -185,8 +185,7 @@ def _bent(bend: float, ends: Array, n_corners: int = 1) -> Array:
     ends = ends + 0.5 * bend * (1.0 - 1.0 / n_corners)
     bend *= 0.5 * (1.0 + 1.0 / n_corners)
     slopes = np.clip(0.5 + 0.5 * ends / max(bend, 2.0**-1000), 0.0, 1.0)
-    bent: Array = slopes * ends + bend * slopes * (1.0 - slopes)
-    return bent
+    return np.asarray(slopes * ends + bend * slopes * (1.0 - slopes))
 
 
 def _away(distance: Array, shift: float, bend: float) -> Array:

@@ -94,8 +94,7 @@ def largest_norm(training: Plan, budget: Budget) -> float:
 def shortened(vector: Array, longest: float) -> Array:
     """A vector, shortened to this L2 norm if it is longer."""
     norm = float(np.linalg.norm(vector))
-    answer: Array = vector if norm <= longest else vector * (longest / norm * _DOWN)
-    return answer
+    return np.asarray(vector if norm <= longest else vector * (longest / norm * _DOWN))
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,7 @@ from confide.privacy.shapes import Ball, Cylinder, Linked, Mapped, Shape, binomi
 def polytope(entropy: Entropy, shape: Shape, rate: float) -> Array:
     """One draw (D,) with density proportional to exp(-rate |b|_K)."""
     if isinstance(shape, Mapped):
-        image: Array = shape.mapped(polytope(entropy, shape.base, rate)[None])[0]
-        return image
+        return np.asarray(shape.mapped(polytope(entropy, shape.base, rate)[None])[0])
     if isinstance(shape, Bundles):
         return _bundles(entropy, shape, rate)
     # proofs/noise.md, section 3: r times a uniform point of the unit ball of the norm, r ~ Gamma(free dimension + 1).
@@ -66,8 +65,7 @@ def _contrasts(entropy: Entropy, size: int) -> Array:
     rising = size // 2
     point[order[:rising]] = magnitudes[:rising]
     point[order[rising : size - 1]] = -magnitudes[rising:]
-    centred: Array = point - math.fsum(point) / size
-    return centred
+    return np.asarray(point - math.fsum(point) / size)
 
 
 def _cross(entropy: Entropy, size: int) -> Array:

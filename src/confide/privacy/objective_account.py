@@ -42,8 +42,7 @@ _SUMS_UP, _SUMS_DOWN = 1.0 + 2.0**-33, 1.0 - 2.0**-33
 
 def _mean_excess(z: Array) -> Array:
     """E max(0, Z - z)."""
-    excess: Array = np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi) - z * ndtr(-z)
-    return excess
+    return np.asarray(np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi) - z * ndtr(-z))
 
 
 def _chances() -> Array:
@@ -64,8 +63,7 @@ def _chances_of_largest(n: int) -> Array:
     parts = 2**6
     ends = np.concatenate([_NODES[:-1, None] + _STEP * np.arange(parts) / parts]).ravel()
     exceeds = -np.expm1(n * log_ndtr(ends))
-    chances: Array = exceeds.reshape(-1, parts).mean(axis=1) * _SUMS_UP
-    return chances
+    return np.asarray(exceeds.reshape(-1, parts).mean(axis=1) * _SUMS_UP)
 
 
 def log_moments(rows: list[tuple[float, Ends]], orders: Array, n_scores: int) -> Array:
@@ -92,14 +90,12 @@ def _log_moments(ends: list[tuple[float, Ends, Array, Array]], raised: Array, n_
         choose = _charges if one.two_sided else _charges_of_one_tilt
         charge = choose(raised, *map(np.concatenate, _joined(ends)))
         excess = sum(share * _together(row, above, below, raised, charge) for share, row, above, below in ends)
-    moments: Array = np.log1p(excess) * _SUMS_UP
-    return moments
+    return np.asarray(np.log1p(excess) * _SUMS_UP)
 
 
 def _mean(values: Array, chances: Array) -> Array:
     """The mean for each order, summed in the same way however many orders there are."""
-    mean: Array = (values * chances).sum(axis=1)
-    return mean
+    return np.asarray((values * chances).sum(axis=1))
 
 
 def _together(one: Ends, above: Array, below: Array, raised: Array, charge: Array) -> Array:
@@ -139,15 +135,13 @@ def _of_sums(raised: Array, ends: Array, n_scores: int, shift: float) -> Array:
         one = one * _SUMS_UP + _beyond(np.abs(raised), shift, np.abs(ends))
     # A mean of exponentials is above 0, and may be too small for doubles.
     one = np.maximum(one, 2.0**-40 - 1.0)
-    total: Array = np.expm1(n_scores * np.log1p(one))
-    return total
+    return np.asarray(np.expm1(n_scores * np.log1p(one)))
 
 
 def _beyond(raised: Array, shift: float, ends: Array) -> Array:
     """E exp(raised * end) where the noise is beyond the last nodes, rounded up. There an end moves by `shift` at most."""
     slope, end = raised[:, 0] * shift, max(ends[0], ends[-1])
-    tail: Array = 2.0 * np.exp(raised[:, 0] * end - slope * _FAR + 0.5 * slope**2 + log_ndtr(slope - _FAR)) * _SUMS_UP
-    return tail
+    return np.asarray(2.0 * np.exp(raised[:, 0] * end - slope * _FAR + 0.5 * slope**2 + log_ndtr(slope - _FAR)) * _SUMS_UP)
 
 
 def _joined(ends: list[tuple[float, Ends, Array, Array]]) -> tuple[list[Array], list[Array], list[Array]]:
@@ -165,8 +159,7 @@ def _charges_of_one_tilt(raised: Array, chances: Array, above: Array, below: Arr
     falls = np.cumsum((chances * (np.expm1(-below) - np.expm1(-above)))[order])
     position = int(np.searchsorted(falls, -float(chances @ np.expm1(-above))))
     tilt = 0.5 * float((above + below)[order][min(position, len(order) - 1)])
-    charges: Array = raised * np.exp((1.0 + raised) * tilt)
-    return charges
+    return np.asarray(raised * np.exp((1.0 + raised) * tilt))
 
 
 def _charges(raised: Array, chances: Array, above: Array, below: Array) -> Array:
@@ -176,8 +169,7 @@ def _charges(raised: Array, chances: Array, above: Array, below: Array) -> Array
     order = np.argsort(chords, axis=1)
     falls = np.cumsum((chances * width)[order], axis=1)
     positions = (falls < -(chances @ np.expm1(-above))).sum(axis=1, keepdims=True)
-    charges: Array = np.take_along_axis(chords, np.take_along_axis(order, np.minimum(positions, len(chances) - 1), 1), 1)
-    return charges
+    return np.asarray(np.take_along_axis(chords, np.take_along_axis(order, np.minimum(positions, len(chances) - 1), 1), 1))
 
 
 _UP = 1.0 + 2.0**-40
@@ -239,8 +231,7 @@ def _log_moment(curve: GaussianObjective, orders: Array) -> Array:
     if curve.neighbours is Neighbours.ADD_OR_REMOVE_ONE:
         below = raised + log_ndtr(kappa / mu - 0.5 * mu)
         above = 0.5 * orders * (orders - 1.0) * mu**2 + log_ndtr((orders - 0.5) * mu - kappa / mu)
-        moment: Array = np.logaddexp(below, above)
-        return moment
+        return np.asarray(np.logaddexp(below, above))
     # log[(exp(raised) + 1) h(mu) + h(2 mu) - 2], with h >= 1 the mean excess.
     single = _log_mean_excess(orders, mu) + np.logaddexp(raised, 0.0)
     total: Array = np.logaddexp(single, _log_mean_excess(orders, 2.0 * mu))
@@ -265,8 +256,7 @@ def _log_mean_excess(order: Array, mu: float) -> Array:
     log[Phi(-mu/2) + exp(a (a - 1) mu^2 / 2) Phi((a - 1/2) mu)].
     """
     above: Array = 0.5 * order * (order - 1.0) * mu**2 + log_ndtr((order - 0.5) * mu)
-    moment: Array = np.logaddexp(log_ndtr(-0.5 * mu), above)
-    return moment
+    return np.asarray(np.logaddexp(log_ndtr(-0.5 * mu), above))
 
 
 @lru_cache(maxsize=2**10)
@@ -301,8 +291,7 @@ def _of_cells(raised: Array, ratios: Array) -> Array:
     """Upper bounds on divergence / order within the cells, from its bounds `ratios` at their ends."""
     ends = raised[:-1], raised[1:]
     excess = (np.sqrt(ends[1]) - np.sqrt(ends[0])) ** 2 / (1.0 + ends[0])
-    cells: Array = np.maximum(ratios[:-1], ratios[1:]) * (1.0 + excess)
-    return cells
+    return np.asarray(np.maximum(ratios[:-1], ratios[1:]) * (1.0 + excess))
 
 
 # What Gaussian objective perturbation costs: for an epsilon, the least delta that is proven.

@@ -297,8 +297,7 @@ def _scaled_squares(n: int) -> Array:
     steps = np.arange(n)
     logs = np.concatenate([[0.0], np.cumsum(np.log(n - steps) - np.log(steps + 1.0))])
     squares = np.exp(2.0 * (logs - logs.max()))
-    shares: Array = squares / squares.sum()
-    return shares
+    return np.asarray(squares / squares.sum())
 
 
 def _logs(shares: Array) -> Array:

@@ -38,15 +38,13 @@ to 6% for them under Gaussian noise, and both are needed for the width of interv
 
 def largest_difference(step: Array) -> Array:
     """The largest difference of two probabilities whose log-odds are `step` apart: tanh(|step| / 4); from below limited."""
-    answer: Array = np.maximum(np.tanh(0.25 * np.abs(step)), _LEAST_DIFFERENCE) * (1.0 + 2.0**-20)
-    return answer
+    return np.asarray(np.maximum(np.tanh(0.25 * np.abs(step)), _LEAST_DIFFERENCE) * (1.0 + 2.0**-20))
 
 
 def largest_bend(step: Array) -> Array:
     """A bound on the difference of the two rates p (1 - p): at most 1/4, and at most |step| / (6 sqrt(3))."""
     bound = np.minimum(0.25, RateOfProbability.constants.smoothness * np.abs(step))
-    answer: Array = np.maximum(bound, _LEAST_BEND) * (1.0 + 2.0**-20)
-    return answer
+    return np.asarray(np.maximum(bound, _LEAST_BEND) * (1.0 + 2.0**-20))
 
 
 @dataclass(frozen=True, slots=True)

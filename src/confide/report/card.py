@@ -26,10 +26,9 @@ def card_of(contents: Contents, model: str = "", schema: str = "SCHEMA.toml", no
 
     Text that came from files cannot be read as Markdown or HTML.
     """
-    checksums = Block("facts", contents.checksums, ("Of", "SHA-256"))
     sections = [
         section("Facts", contents.facts_box),
-        section("Checksums, SHA-256", [checksums]),
+        section("Checksums, SHA-256", [Block("facts", contents.checksums, ("Of", "SHA-256"))]),
         contents.gain,
         contents.findings(whole=True),
         contents.accuracy,
@@ -51,8 +50,7 @@ def card_of(contents: Contents, model: str = "", schema: str = "SCHEMA.toml", no
 
 def _front_matter(contents: Contents) -> str:
     """The fields of Hugging Face, as YAML. JSON values are YAML values."""
-    is_classifier = hasattr(contents.model, "classes_")
-    task = "tabular-classification" if is_classifier else "tabular-regression"
+    task = "tabular-classification" if hasattr(contents.model, "classes_") else "tabular-regression"
     fields: dict[str, object] = {
         "library_name": "confide",
         "pipeline_tag": task,

@@ -268,8 +268,7 @@ class Contents:
     def word_by_word(self) -> Block:
         """The statement of the guarantee, and its assumptions."""
         sentences = (line for line in self.guarantee.statement().split("\n") if not line.startswith("  - "))
-        blocks = [*map(text, sentences), Block("numbered", self.guarantee.assumptions)]
-        return section("Guarantee, word by word", blocks)
+        return section("Guarantee, word by word", [*map(text, sentences), Block("numbered", self.guarantee.assumptions)])
 
     @property
     def not_promised(self) -> Block | None:

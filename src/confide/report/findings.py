@@ -194,8 +194,7 @@ def _curve(effect: Effect, limits: tuple[float, float]) -> str:
 
     for (_, value), place in zip(effect.atoms, spots_of([atom for atom, _ in effect.atoms]), strict=True):
         marks += _upright(x_of(place), value, y_of)
-    spots = spots_of(ticks)
-    for number, place in zip((tick_text(points, tick) for tick in ticks), spots, strict=True):
+    for number, place in zip((tick_text(points, tick) for tick in ticks), spots_of(ticks), strict=True):
         anchor = "end" if place > 0.9 and not absent else "start" if place < -0.95 and len(number) > 4 else "middle"
         marks.append(_text(x_of(place), bottom + 16, number, anchor))
     if absent:
@@ -487,10 +486,9 @@ def _with_intervals(table: CoefficientTable, outcome: str, whole: bool) -> list[
     drawn = interval_plot(replace(table, coefficients=scaled), "" if is_risk else _what_bars_are(table.shown_units), outcome)
     kept = [place for place, name in enumerate(table.headings) if not name.endswith("err")]
     rows = [[row[place] for place in kept] for row in replace(table, coefficients=tuple(shown)).cells]
-    heads = ["Column", *(table.headings[place].capitalize() for place in kept[1:])]
     return [
         Block("figure", title=outcome, drawing=drawn),
-        Block("coefficients", rows, heads),
+        Block("coefficients", rows, ["Column", *(table.headings[place].capitalize() for place in kept[1:])]),
         *_few(len(shown), len(table.coefficients)),
         text(*table.notes[:-1]),
     ]

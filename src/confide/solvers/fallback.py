@@ -226,8 +226,7 @@ class StepLimitedNewton:
             if np.linalg.norm(gradient) <= tolerance:
                 break
             direction = newton_directions(state.hessian, gradient)
-            length = float(np.linalg.norm(direction))
-            weights = weights + min(1.0, 1.0 / (reach * length)) * direction
+            weights = weights + min(1.0, 1.0 / (reach * float(np.linalg.norm(direction)))) * direction
         return Solution(weights, np.linalg.norm(gradient, axis=1))
 
 

@@ -90,8 +90,7 @@ class State:
 
     def write(self, path: Path) -> None:
         """Write the state in one step, in place of the earlier one."""
-        document = {"kind": _KIND, "format_version": _VERSION, **asdict(self)}
-        write_text(path, json_text(document), overwrite=True)
+        write_text(path, json_text({"kind": _KIND, "format_version": _VERSION, **asdict(self)}), overwrite=True)
 
     def with_result(self, step: str, *, result: Mapping[str, Any] | None = None, sha256: str | None = None) -> State:
         """The state with the result of a step, "fit" or "evaluation", that had begun."""

@@ -222,8 +222,7 @@ def _of_file(file: FileCheck) -> _Found:
         yield "encoding", named | {"encoding": encoding, "codec": file.form.encoding}
     if file.n_ragged:
         yield "ragged", named | {"rows": file.n_ragged}
-    explained = file.absent or file.repeated or file.n_ragged or encoding != "UTF-8"
-    if file.refusal and not explained:
+    if file.refusal and not (file.absent or file.repeated or file.n_ragged or encoding != "UTF-8"):
         yield "other", {"refusal": file.refusal}
 
 

@@ -19,7 +19,7 @@ from confide.accounting.batches import charges_of
 from confide.accounting.ledger import Batch, Ledger
 from confide.accounting.records import INTENT
 from confide.array_types import Indices
-from confide.budget_warnings import SEEDED, attempts_sentence, of_learned_steps, tell_of_repeats, void_because, warn
+from confide.budget_warnings import SEEDED, attempts_sentence, tell_of_repeats, void_because, warn
 from confide.errors import BudgetWarning, ConfideError, InputTypeError, LedgerError, NotCertified, ParameterError, wording
 from confide.features.cells import positions_of
 from confide.features.schema import Schema
@@ -139,7 +139,7 @@ def before_charge(
     sentences = [] if is_batch else [*unusual]
     if budget.is_private:
         sentences += [SEEDED] if charge.seed is not None else []
-        sentences += [of_learned_steps(learned_steps)] if learned_steps else []
+        sentences += [wording("steps that learned", classes=" and ".join(learned_steps))] if learned_steps else []
     if sentences:
         warn(sentences)
     if budget.is_private and not is_batch:

@@ -72,8 +72,7 @@ class HeavyBall:
 
     def shrunk(self, points: Array) -> Array:
         """The proximal step (k, D) of the l1 penalty."""
-        limits = self.step * self.l1 * (np.arange(points.shape[1]) % self.row_width < self.n_features)
-        return shrunk(points, limits)
+        return shrunk(points, self.step * self.l1 * (np.arange(points.shape[1]) % self.row_width < self.n_features))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
