@@ -74,6 +74,13 @@ def test_what_cannot_be_calibrated_is_refused(folder):
     said = refused("predict", "model.json", *given[:-1], "groups.json")
     assert "with --calibration its evaluation" in said
     assert "confide.evaluate" not in said
+    written = json.loads(Path("evaluation.json").read_text())
+    reversed_counts = [written["counts"][0][::-1], written["counts"][1]]
+    for name, named, part in (("counts", "auc", reversed_counts), ("charge", "charge", {"ledger": "other.db"})):
+        Path("changed.json").write_text(json.dumps(written | {name: part}))
+        said = refused("predict", "model.json", *given[:-1], "changed.json")
+        assert "--calibration: Not everything that the evaluation says follows from its counts" in said
+        assert f'"{named}"' in said
     fit("--force")
     assert "--calibration: these rates are of another model" in refused("predict", "model.json", *given)
     assert not Path("scored.csv").exists()

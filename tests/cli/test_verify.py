@@ -59,3 +59,14 @@ def test_a_model_that_an_editor_gave_a_mark_of_its_encoding_is_verified_and_repo
     run("report", "model.json", "--out", "page.html")
     run("report", "model.json", "--zip", "--out", "release.zip")
     run("inspect", "model.json")
+
+
+def test_an_evaluation_is_told_from_a_model(folder):
+    """The refusal says what to give, and which command checks rates."""
+    fit()
+    said = run("evaluate", "model.json", "people.csv", "--epsilon", "5", "--no-ledger", "--out", "ev.json").stdout
+    assert said.endswith("\nWrote ev.json\n")
+    for command in ("verify", "inspect"):
+        said = refused(command, "ev.json")
+        assert "ev.json is an evaluation, not a model. Give the file of the model that was evaluated" in said
+        assert "confide report MODEL.json --evaluation ev.json" in said

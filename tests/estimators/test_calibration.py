@@ -157,6 +157,26 @@ def test_counts_of_another_model_or_of_none_are_refused(adult, released):
         confide.CalibratedClassifier("model", counts).classes_  # noqa: B018
 
 
+def test_counts_that_were_changed_by_hand_are_refused(adult, released, tmp_path):
+    """What is said does not follow from them then. A calibrated file has its checksum, and `verify` compares its rates."""
+    model, counts = released
+    document = json.loads(json.dumps(counts.to_dict()))
+    changed = document | {"counts": [[document["counts"][0][0] + 50, *document["counts"][0][1:]], document["counts"][1]]}
+    with pytest.raises(ParameterError, match=r'follows from its counts.*"counts"'):
+        confide.CalibratedClassifier(model, changed).fit()
+    with pytest.raises(ParameterError, match="It was changed"):
+        confide.CalibratedClassifier(model, document).set_params(evaluation=changed).predict_proba(adult.X_test[:5])
+    for path, written in (("one.json", document), ("two.json", changed)):
+        confide.CalibratedClassifier(model, document).save(tmp_path / path)
+        write_document(tmp_path / path, read_document(tmp_path / path) | {"evaluation": written}, overwrite=True)
+    assert confide.load(tmp_path / "one.json").predict_proba(adult.X_test[:5]).shape == (5, 2)
+    forged = confide.load(tmp_path / "two.json")
+    findings = verification.verify(forged.model, calibrated=forged)
+    assert any(finding.outcome == "failed" and "It was changed" in finding.sentence for finding in findings)
+    with pytest.raises(ParameterError, match="It was changed"):
+        forged.set_params(evaluation=dict(forged.evaluation)).classes_  # noqa: B018
+
+
 def test_clones_share_what_was_released(adult, released):
     """So cross-validation scores the same probabilities in every fold, and a stack of estimators takes it as it is."""
     model, counts = released

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 
 import pytest
 
@@ -129,6 +129,42 @@ def test_a_report_names_what_does_not_follow():
         contents_of(logistic()[0], evaluation=document)
     with pytest.raises(ParameterError, match='the model: "outcome"'):
         contents_of(logistic()[0], evaluation=rates().to_dict() | {"outcome": "income = low"})
+
+
+@pytest.mark.parametrize(
+    ("charge", "follows"),
+    [
+        (None, True),
+        ({"ledger": "held_out.db"}, True),
+        (
+            {"ledger": "l.db", "charged": {"kind": "pure", "epsilon": 1.0}, "remaining": {"kind": "pure", "epsilon": 0.0}},
+            True,
+        ),
+        (
+            {"ledger": "l.db", "charged": {"kind": "pure", "epsilon": 0.1}, "remaining": {"kind": "pure", "epsilon": 1.0}},
+            False,
+        ),
+        (
+            {"ledger": "l.db", "charged": {"kind": "pure", "epsilon": 1.0}, "remaining": {"kind": "pure", "epsilon": -1}},
+            False,
+        ),
+        ({"ledger": "l.db", "charged": {"kind": "pure", "epsilon": 1.0}, "remaining": "all"}, False),
+        ({"ledger": None, "charged": None, "remaining": None}, False),
+        ({"ledger": "l.db", "more": 1}, False),
+    ],
+)
+def test_a_charge_agrees_with_the_budget_and_with_the_ledger_that_was_charged(charge, follows):
+    """It may be left out, and a study names the ledger alone."""
+    document, known = rates().to_dict() | {"charge": charge}, partial(said_by_model, logistic()[0])
+    paid = document | {"charged_to": "0" * 32}
+    if follows:
+        assert checked_evaluation(paid, (OWN,), known=known) is not None
+    else:
+        with pytest.raises(ParameterError, match='the model: "charge"'):
+            checked_evaluation(paid, (OWN,), known=known)
+    unpaid = paid | {"charged_to": None}
+    agrees = charge is None or not any(charge.values())
+    assert ("charge" in what_does_not_follow(checked_evaluation(unpaid, (OWN,)), known())) is not agrees
 
 
 def test_the_path_of_a_file_is_read(tmp_path):

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from confide.blocks import Block, heading, table, text
+from confide.blocks import Block, heading, table, text, verbatim
 from confide.cli.option_values import in_words_of_options
 from confide.cli.options import Release, exit_if_void, options_of_command
 from confide.errors import FileError
@@ -93,7 +93,7 @@ def _kept(document: dict[str, Any], result: Any, charges: Charges, screen: Scree
         charges.kept("above" if out is None else f"in {out}")
         if out is not None:
             screen.answer(lambda: document | paid, blocks_of_rates(result))
-    screen.show([text(charges.closing_sentence())])
+    screen.show([text(charges.closing_sentence()), verbatim(*[] if out is None else [f"Wrote {out}"])])
 
 
 def _model(path: Path) -> Any:

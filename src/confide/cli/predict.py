@@ -114,6 +114,7 @@ def predict(
 def _predicting(model_file: Path, calibration: Path | None, interval: float | None) -> tuple[Any, Any]:
     """The model of a file, and what predicts: itself, or what has its calibrated probabilities."""
     from confide.estimators.calibration import CalibratedClassifier
+    from confide.estimators.evaluation import said_by_model
     from confide.estimators.linear_model import checksum_of_model
     from confide.estimators.loading import load
     from confide.evaluations.documents import checked_evaluation
@@ -123,7 +124,8 @@ def _predicting(model_file: Path, calibration: Path | None, interval: float | No
     loaded: Any = load(model_file)
     predicting, own = loaded, getattr(loaded, "model", loaded)
     if calibration is not None:
-        facts = checked_evaluation(calibration, (checksum_of_model(own),), "--calibration")
+        known = partial(said_by_model, own)
+        facts = checked_evaluation(calibration, (checksum_of_model(own),), "--calibration", known)
         predicting = CalibratedClassifier(own, facts or {}).fit()
     if interval is not None and hasattr(predicting, "model"):
         raise ParameterError("--interval is for the model's own probability, and this one is calibrated; leave it out.")

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import field, replace
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from confide._version import __version__
 from confide.array_types import Array
 from confide.blocks import Shown
 from confide.errors import ParameterError, wording
+from confide.estimators.evaluation import said_by_model
 from confide.estimators.linear_classifier import LinearClassifier, share_right
 from confide.estimators.linear_model import checksum_of_model, document_of_model, released_model
 from confide.estimators.parameters import BaseEstimator, ClassifierMixin, estimator
@@ -63,8 +65,8 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
     Raises
     ------
     ParameterError, FileError
-        When it is first used, if the model is not the one that was evaluated, the evaluation has no such counts, or its file
-        cannot be read.
+        When it is first used, if the model is not the one that was evaluated, the evaluation has no such counts or says what
+        does not follow from them, or its file cannot be read.
 
     Notes
     -----
@@ -92,13 +94,19 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         """The model; what the evaluation says, as JSON values; and the probability at the middle of each bin."""
         model, facts = self.model, None
         if isinstance(model, LinearClassifier):
-            facts = checked_evaluation(self.evaluation, (checksum_of_model(model),))
+            known = None if self.evaluation is self.__dict__.get("_read_from") else partial(said_by_model, model)
+            facts = checked_evaluation(self.evaluation, (checksum_of_model(model),), known=known)
         with suppress(KeyError, TypeError, ValueError):
             facts = facts or {}
             counts, is_known = np.asarray(facts["counts"]), math.isfinite(facts["count_deviation"])
             if is_known and counts.shape == (2, counts.size // 2) and counts.size >= 4 and counts.dtype.kind in "if":
                 return model, facts, _chances(counts.astype(np.float64))
         raise ParameterError(wording("no evaluation to calibrate by"))
+
+    def _as_read(self) -> Self:
+        """What a file holds, checked, but for its rates: another version may have computed them in another way."""
+        self.__dict__["_read_from"] = self.evaluation
+        return self.fit()
 
     def __sklearn_clone__(self) -> Self:
         return copy(self)  # nothing is learned that a clone must lose

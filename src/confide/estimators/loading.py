@@ -65,7 +65,7 @@ def load(path: str | os.PathLike[str]) -> LinearClassifier | LinearRegressor | C
         if not is_reproduced(document_of_model(model), own):
             raise FileError(wording("file not reproduced"))
         model._read_from = own  # what it is saved as, until it changes
-        return CalibratedClassifier(model, content["evaluation"]).fit() if is_calibrated else model
+        return CalibratedClassifier(model, content["evaluation"])._as_read() if is_calibrated else model
 
 
 def load_linear(path: str | os.PathLike[str]) -> LinearClassifier | LinearRegressor:

@@ -60,7 +60,9 @@ def _with_own(kind: Any, words: dict[str, Any]) -> partial[Any]:
     return partial(kind, **{field.name: words[field.name] for field in fields(kind) if field.name in words})
 
 
-def checked_evaluation(given: Any, checksums: Sequence[str], name: str = "evaluation") -> dict[str, Any] | None:
+def checked_evaluation(
+    given: Any, checksums: Sequence[str], name: str = "evaluation", known: Callable[[], dict[str, Any]] | None = None
+) -> dict[str, Any] | None:
     """An evaluation as JSON values: counts that were released, with all that is said of them.
 
     Parameters
@@ -68,11 +70,14 @@ def checked_evaluation(given: Any, checksums: Sequence[str], name: str = "evalua
     given : what `evaluate` gave, or a document of it, which may have been damaged, or the path of its file
     checksums : those that the file of the model has, or would have if it were saved again
     name : of the parameter or option that gave it
+    known : gives what the model says of its target, as `said_by_model` does, where all parts must follow from the counts;
+        None leaves that to `what_does_not_follow`
 
     Raises
     ------
     ParameterError
-        If it is no evaluation, or one of another model, or it has parts or sentences that no evaluation has.
+        If it is no evaluation, or one of another model, or it has parts or sentences that no evaluation has, or such as do
+        not follow from its counts.
     FileError
         If the file cannot be read, or is not JSON.
     """
@@ -92,6 +97,8 @@ def checked_evaluation(given: Any, checksums: Sequence[str], name: str = "evalua
     if document["model_checksums"][0] not in checksums:
         named = document["model_checksums"][0]
         raise ParameterError(wording("rates of another model", name=name, named=named, own=checksums[-1]))
+    if known is not None and (doubt := what_does_not_follow(document, known())):
+        raise ParameterError(f"{name}: {doubt}")
     return dict(document)
 
 
@@ -105,7 +112,24 @@ def what_does_not_follow(document: dict[str, Any], known: dict[str, Any]) -> str
     """
     expected = json.loads(json.dumps(_evaluation_of(document | known).to_dict()))
     differing = [name for name, value in expected.items() if name in document and not _is_same(document[name], value)]
+    differing += [] if _has_its_charge(document) else ["charge"]
     return wording("evaluation that does not follow", parts=listed(differing)) if differing else ""
+
+
+def _has_its_charge(document: dict[str, Any]) -> bool:
+    """Whether the charge that is named is that of the budget, and names a ledger where one was charged."""
+    charge = document.get("charge") or {}
+    paid = None if document["charged_to"] is None else document["budget"]
+    with suppress(AttributeError, TypeError):
+        named, left = charge.get("ledger", paid and ""), charge.get("remaining", paid)
+        amounts = [] if left is None else [amount for name, amount in left.items() if name != "kind"]
+        return (
+            charge.keys() <= {"ledger", "charged", "remaining"}
+            and (named is None) == (left is None) == (paid is None)
+            and charge.get("charged", paid) == paid
+            and all(amount == "inf" or amount >= 0.0 for amount in amounts)
+        )
+    return False
 
 
 def _evaluation_of(said: dict[str, Any]) -> Evaluated:

@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from confide.errors import ParameterError, wording
 from confide.estimators.evaluation import said_by_model
 from confide.estimators.linear_model import checksum_of_model, released_model, version_of
 from confide.estimators.released import outcome_of
-from confide.evaluations.documents import checked_evaluation, what_does_not_follow
+from confide.evaluations.documents import checked_evaluation
 from confide.features.schema import Schema
 from confide.features.toml_form import is_path
 from confide.guarantee import Guarantee
@@ -345,9 +346,8 @@ def contents_of(
         model.summary(adjust=adjust)  # what the method cannot do is refused before anything is written
     guarantee, own = model.guarantee_, checksum_of_model(model)
     sha256 = sha256 or own
-    failures, rated = failures_of_plan(model, written_by), checked_evaluation(evaluation, (own, sha256))
-    if rated is not None and (doubt := what_does_not_follow(rated, said_by_model(model))):
-        raise ParameterError(doubt)
+    rated = checked_evaluation(evaluation, (own, sha256), known=partial(said_by_model, model))
+    failures = failures_of_plan(model, written_by)
     charged = own if rated is not None and rated.get("calibrates") else sha256  # a fit names the file of its own model
     facts = None if ledger is None else LedgerFacts.of(ledger, guarantee, charged, ledger_name, type(model).__name__)
     identity, entries = (None, ()) if ledger is None or facts is None else (ledger.identity, facts.entries)
