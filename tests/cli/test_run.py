@@ -107,6 +107,32 @@ def test_a_dry_run_shows_the_plan_and_spends_nothing(study):
     assert spent() == 0.0
 
 
+def test_a_dry_run_does_without_a_ledger_and_says_that_one_is_to_be_made(study):
+    """For the fit, and for an evaluation that is charged elsewhere; the run itself is refused."""
+    Path("study.db").unlink()
+    said = " ".join(run("run", "study.toml", "--dry-run").stdout.split())
+    assert said.count("There is no ledger") == 1
+    assert "There is no ledger study.db yet" in said
+    assert "confide ledger init study.db --epsilon LIMIT" in said
+    assert "Plan" in said
+    assert "Nothing was charged" in said
+    assert "enough left" not in said
+    assert not Path("study.db").exists()
+    assert "confide ledger init" in refused("run", "study.toml")
+    confide.Ledger("study.db", limit=2.0)
+    Path("study.toml").write_text(STUDY + EVALUATION + 'ledger = "held_out.db"\n', encoding="utf-8")
+    assert "There is no ledger held_out.db yet" in run("run", "study.toml", "--dry-run").stdout
+    document = json.loads(run("run", "study.toml", "--dry-run", "--format", "json").stdout)
+    assert document["absent_ledgers"] == ["held_out.db"]
+
+
+def test_every_charge_of_a_study_names_its_model(study):
+    """That of the fit, and that of the evaluation."""
+    run("run", "study.toml")
+    entries = json.loads(run("ledger", "show", "study.db", "--format", "json").stdout)["entries"]
+    assert [entry["model"] for entry in entries] == ["model.json", "model.json"]
+
+
 def test_the_ledger_must_have_enough_for_all_steps_before_the_first(study):
     """1.8 for the fit would fit, and not 0.25 more."""
     Path("study.toml").write_text(STUDY.replace("epsilon = 0.5", "epsilon = 1.8") + EVALUATION, encoding="utf-8")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from confide.blocks import heading, table, text, verbatim
 from confide.cli.options import Format, exit_if_void, options_of_command
-from confide.errors import StudyError
+from confide.errors import StudyError, wording
 
 if TYPE_CHECKING:
     from confide.cli.output import Screen
@@ -40,7 +40,7 @@ def run(
 
     study = Study.from_toml(study_file, release=release)
     with nullcontext() if dry_run else only_run(study):
-        started = StudyRun.of(study, again=again)
+        started = StudyRun.of(study, again=again, dry_run=dry_run)
         started.keep_to_schedule(dry_run=dry_run)
         plan, prepared, left = started.planned(), started.prepared, started.left()
         screen = output.Screen(output_format)
@@ -54,7 +54,9 @@ def run(
             screen.show([text(f"The evaluation: {started.expected}")])
             document["expected_of_evaluation"] = started.expected
         if dry_run:
-            screen.answer(lambda: document, [text("The ledger has enough left for what is to do. Nothing was charged.")])
+            enough = "The ledger has enough left for what is to do. Nothing was charged."
+            said = [wording("ledger to be made", place=place) for place in started.absent] or [enough]
+            screen.answer(lambda: document | {"absent_ledgers": list(started.absent)}, [text(*said)])
             return
         with nothing_wasted(force=force_budget):
             started.refuse_waste()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -130,6 +131,7 @@ class StudyRun:
     plan : the plan of the fit, once it is planned
     paid : what the evaluation charged, in a sentence, once it did
     expected : how precise the evaluation will be, in sentences, once it is planned
+    absent : ledgers that are not there yet, in a dry run, which does without them
     """
 
     study: Study
@@ -142,9 +144,10 @@ class StudyRun:
     plan: AnyPlan | None = None
     paid: str = ""
     expected: str = ""
+    absent: Sequence[str] = ()
 
     @classmethod
-    def of(cls, study: Study, *, again: bool) -> StudyRun:
+    def of(cls, study: Study, *, again: bool, dry_run: bool = False) -> StudyRun:
         """What is left to do, if study, state, ledger and outputs allow it; `planned` and the fit refuse rows.
 
         Raises
@@ -152,7 +155,12 @@ class StudyRun:
         StudyError, FileError, LedgerError
             If the study cannot be run as it stands.
         """
-        state, ledger = State.of(study.state_path), _facts_of_ledger(study.ledger_place)
+        from confide.accounting.database_storage import stored_records
+
+        places = dict.fromkeys((study.ledger_place, study.ledger_place_of_evaluation))
+        absent = [place for place in places if dry_run and not stored_records(place).exists()]
+        facts_of_ledger = {place: _facts_of_ledger(place, is_there=place not in absent) for place in places}
+        state, ledger = State.of(study.state_path), facts_of_ledger[study.ledger_place]
         study = with_prior(study, state, ledger)
         options = options_of(study)
         _refuse_no_family(study, options)
@@ -165,14 +173,15 @@ class StudyRun:
             # Refused before the fit is charged: an evaluation that could not be made.
             if schema.target is None or len(schema.target.labels) != 2:
                 raise StudyError(f"{study.path}: [evaluation]: rates need a target of two labels; leave the table out.")
-            paying = ledger if study.evaluation.ledger is None else _facts_of_ledger(study.ledger_place_of_evaluation)
+            paying = facts_of_ledger[study.ledger_place_of_evaluation]
             evaluation = step_of_evaluation(study, state, facts, paying, fit_is_done=is_done, again=again)
         report = None
         if study.outputs.report is not None:
             report = report_standing(study, state, source_of_report(study, state))
             check_output(study.located(study.outputs.report), overwrite=state.report is not None)
-        prepared = None if is_done else _prepared(study, options, fit)
-        return cls(study, state, options, fit, evaluation, report, prepared)
+        place = None if study.ledger_place in absent else study.ledger_place
+        prepared = None if is_done else _prepared(study, options, fit, place)
+        return cls(study, state, options, fit, evaluation, report, prepared, absent=absent)
 
     def left(self) -> list[tuple[str, Standing, str]]:
         """Each step with how far it is, and what it makes or costs."""
@@ -217,7 +226,7 @@ class StudyRun:
                 events[study.ledger_place_of_evaluation].append(counts.event)
         for place, charges in events.items():
             try:
-                if charges:
+                if charges and place not in self.absent:
                     # A fit that was prepared has already warned if its own ledger counts fewer rows of a person.
                     has_warned = self.prepared is not None and place == study.ledger_place
                     rows = 1 if has_warned else whom.max_rows_per_person
@@ -244,7 +253,7 @@ class StudyRun:
         from confide.accounting.ledger import Ledger
 
         study, most = self.study, getattr(self.study.schedule, "budget_per_year", None)
-        if most is None and study.cohort is None:
+        if (most is None and study.cohort is None) or study.ledger_place in self.absent:
             return
         ledger = Ledger(study.ledger_place)
         if study.cohort is not None and ledger.cohorts != study.cohort[0]:
@@ -296,7 +305,8 @@ class StudyRun:
         if step is None or asked is None or step.standing is Standing.DONE:
             return None
         rows, finish = open_rows(str(study.located(asked.file)), model.schema), step.standing is Standing.FINISH
-        charges = Charges(study.ledger_place_of_evaluation, purpose=_purpose(study, step), finish=finish)
+        place, out = study.ledger_place_of_evaluation, study.located(study.outputs.model)
+        charges = Charges(place, purpose=_purpose(study, step), model_file=out, finish=finish)
         refuse_charged_meanwhile(study, step, charges.purposes())
         if charges.ledger is not None and self.prepared is not None:
             # Nobody waits between the two charges, so a time of its own would tell how long the fit took.
@@ -354,10 +364,10 @@ class StudyRun:
         self.state = state
 
 
-def _prepared(study: Study, options: ModelOptions, fit: Step) -> PreparedFit:
+def _prepared(study: Study, options: ModelOptions, fit: Step, ledger: str | None) -> PreparedFit:
     amounts = study.budget
     spending = Spending(
-        epsilon=amounts.epsilon, delta=amounts.delta, rho=amounts.rho, ledger=study.ledger_place,
+        epsilon=amounts.epsilon, delta=amounts.delta, rho=amounts.rho, ledger=ledger,
         purpose=_purpose(study, fit), finish=fit.standing is Standing.FINISH,
     )  # fmt: skip
     query, out = study.data.query, study.located(study.outputs.model)
@@ -385,10 +395,12 @@ def _in_its_words(study: Study, error: ParameterError) -> Exception:
     return error if isinstance(error, SchemaError) else StudyError(in_words_of_keys(study, error))
 
 
-def _facts_of_ledger(place: str) -> LedgerFacts:
+def _facts_of_ledger(place: str, *, is_there: bool) -> LedgerFacts:
     from confide.accounting.batches import charges_of
     from confide.accounting.ledger import Ledger
 
+    if not is_there:
+        return LedgerFacts("", place, (), ())
     opened = Ledger(place)
     purposes = tuple(charge["purpose"] for charge in charges_of(opened))
     return LedgerFacts(opened.identity, place, purposes, tuple(purposes[number - 1] for number in opened.unfinished()))
