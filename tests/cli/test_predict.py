@@ -302,6 +302,36 @@ def test_rows_that_cannot_be_read_are_left_out_or_kept_without_a_prediction(fold
     assert not any(scored[place]["prediction"] + scored[place]["probability"] for place in (3, 5, 6, 199))
 
 
+def test_a_cell_with_the_other_decimal_sign_is_told_which_one_is_expected(folder):
+    """By a fit, by predict in each row, and by an evaluation; never with the cell itself."""
+    schema = Path("people.toml").read_text()
+    fit()
+    rows = rows_of()
+    rows[3] |= {"age": "41,27"}
+    write_rows(Path("new.csv"), rows)
+    run("predict", "model.json", "new.csv", "--out", "n.csv", "--on-error", "null")
+    reason = read_rows(Path("n.csv"))[3]["reason"]
+    assert "a comma, where a point is expected before decimals" in reason
+    assert "41" not in reason
+    Path("people.toml").write_text('table = { decimal = "," }\n' + schema)
+    rows = [row | {"hours [x]": f"{row['hours [x]']}".replace(".", ",")} for row in rows_of()]
+    write_rows(Path("people.csv"), rows)
+    fit("--force")
+    rows[3] |= {"age": "41.27"}
+    write_rows(Path("new.csv"), rows)
+    expected = "a point, where the schema says that a comma stands before decimals"
+    run("predict", "model.json", "new.csv", "--out", "n.csv", "--on-error", "null", "--force")
+    said = [
+        read_rows(Path("n.csv"))[3]["reason"],
+        refused("predict", "model.json", "new.csv", "--out", "m.csv"),
+        refused("evaluate", "model.json", "new.csv", "--epsilon", "5", "--no-ledger"),
+        refused("fit", "new.csv", "--schema", "people.toml", "--epsilon", "1", "--no-ledger", "--force"),
+    ]
+    for words in said:
+        assert expected in words
+        assert "41" not in words
+
+
 def test_a_table_in_which_no_row_can_be_read_has_no_prediction(folder):
     fit()
     write_rows(Path("new.csv"), [row | {"age": SENTINEL} for row in rows_of()])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import warnings
 from collections import Counter
@@ -237,10 +236,10 @@ def _as_read(part: FilePart, table: Any) -> Any:
 
 def _refused_text(path: Path, name: str, complaint: str) -> InputError:
     """The refusal of text in a column of numbers. It shows no cell, and of the complaint of pyarrow only what kind it is."""
-    from confide.features.cells import DATE, DATES, NOT_NUMBERS
+    from confide.features.cells import not_numbers
 
-    is_date = re.search(f"string: '(?:{DATE})", complaint) is not None
-    return InputError(f'{path}: column "{name}" holds {DATES if is_date else NOT_NUMBERS}')
+    given = complaint.split("'", 1)[1:]  # what pyarrow quotes
+    return InputError(f'{path}: column "{name}" holds {not_numbers(given)}')
 
 
 def _reasons(model: PrivateLinearModel, part: FilePart, table: Any) -> list[str | None]:

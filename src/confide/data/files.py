@@ -29,7 +29,7 @@ from urllib.parse import unquote
 from confide.data.csv_files import counted_quotes, csv_batches
 from confide.errors import FileError, InputError, wording
 from confide.features.canonical_labels import MISSING_WORDS
-from confide.features.cells import DATE, DATES, NOT_NUMBERS, looks_like_number, number_in
+from confide.features.cells import NOT_NUMBERS, looks_like_number, not_numbers, number_in
 from confide.features.toml_form import refuse_address
 from confide.known_words import listed, listed_absent
 
@@ -304,15 +304,16 @@ def csv_refusal(path: Path, types: Mapping[str, Any], complaint: str) -> Excepti
     """
     import pyarrow as pa
 
-    # Only the kind of the complaint, the number of a column and whether there is a date are used; the rest may be data.
+    # Only the kind of the complaint, the number of a column and whether there is a date or a comma are used; the rest may be
+    # data.
     if re.match(r"CSV parse error: (Row #[0-9]+: )?Expected [0-9]+ columns, got [0-9]+", complaint):
         return InputError(f"{path}: some rows have more or fewer cells than the first line has names; correct them.")
     match = re.match(r"In CSV column #([0-9]+): ", complaint)
     header = header_of(path, types)
     name = header[int(match[1])] if match and int(match[1]) < len(header) else None
     if name is not None and types.get(name) == pa.float64():
-        is_date = re.search(f"invalid value '{DATE}", complaint) is not None
-        return InputError(f'{path}: column "{name}" holds {DATES if is_date else NOT_NUMBERS}')
+        given = complaint.split("'", 1)[1:]  # what pyarrow quotes
+        return InputError(f'{path}: column "{name}" holds {not_numbers(given)}')
     return FileError(wording("file cannot be read as CSV", path=path))
 
 

@@ -252,8 +252,8 @@ def _rows_of_text(path: Path, schema: Schema, kinds: Mapping[str, Kind]) -> Iter
     written: Any = schema.table
     decimal, thousands = written.get("decimal", "."), written.get("thousands", "")
     given, line = _header(written)
-    # The sign that is not declared may not stand in a number.
-    signs = str.maketrans({",": "?", ".": "?"} | {decimal: "."})
+    # The sign that is not declared may not stand in a number. A comma stands in none anyway.
+    signs = str.maketrans({",": ".", ".": "?"} if decimal == "," else {})
     grouped = re.compile(rf"\s*[+-]?\d{{1,3}}(?:{re.escape(thousands)}\d{{3}})+(?:{re.escape(decimal)}\d*)?\s*")
     with opened(path) as stream:
         encoding = written.get("encoding", "utf-8")

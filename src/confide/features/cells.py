@@ -37,6 +37,19 @@ DATES = "dates or times, where numbers are declared; declare dates, as in { low 
 """How the message ends where some of these cells are dates."""
 DATE = r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}|[0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{4}|[0-9]{2})\b"
 """How text begins that is a date."""
+_NO_NUMBERS = (
+    (DATE, DATES),
+    (r"[+-]?[0-9][0-9. '\u2019\u00a0\u202f]*,[0-9]", wording("numbers with commas")),
+    (r"[+-]?[0-9]+\?[0-9]", wording("numbers with points")),
+)
+"""How text begins that is no number, and how the message ends. Where a comma is declared, a question mark was a point."""
+
+
+def not_numbers(texts: Iterable[str]) -> str:
+    """How a message ends about a column of numbers that holds these texts, of which it shows none."""
+    given = [text.strip() for text in texts]
+    return next((said for form, said in _NO_NUMBERS if any(re.match(form, text) for text in given)), NOT_NUMBERS)
+
 
 CellNumbers: TypeAlias = NDArray[np.floating[Any]]
 """(n,): the number in each cell, float32 or float64, NaN where a cell is missing."""
@@ -133,12 +146,8 @@ def _numbers_of_distinct(
     unreadable = np.array([number is None for number in numbers] + [False])
     if refuse and entries_at(positions, unreadable).any():
         others = [value for value, number in zip(distinct, numbers, strict=True) if number is None]
-        has_date = any(
-            isinstance(value, dt.date | dt.time | dt.timedelta)
-            or (is_text(value) and re.match(DATE, value.strip()) is not None)
-            for value in others
-        )
-        raise InputError(f"{what}: holds {complaint or (DATES if has_date else NOT_NUMBERS)}")
+        has_date = any(isinstance(value, dt.date | dt.time | dt.timedelta) for value in others)
+        raise InputError(f"{what}: holds {complaint or (DATES if has_date else not_numbers(filter(is_text, others)))}")
     table = [math.nan if number is None else number for number in numbers] + [math.nan]
     return entries_at(positions, np.array(table))  # type: ignore[no-any-return]
 

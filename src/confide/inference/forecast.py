@@ -338,20 +338,14 @@ def expected_precision(plan: SumPlan[Counts], n_rows: int | None, level: float) 
     said = [f"Expect noise of about {noise:.3g} rows in each of {plan.query.n_cells} counts."]
     of_class, of_all = (LEAST_SIGNAL * noise * math.sqrt(n_cells) for n_cells in (n_bins, plan.query.n_cells))
     if n_rows is None:
-        said.append(
-            f"The accuracy is hidden below about {rounded(of_all)} rows, the AUC unless each class has about "
-            f"{rounded(of_class)}."
-        )
+        said.append(wording("accuracy hidden", of_all=rounded(of_all), of_class=rounded(of_class)))
     elif n_rows <= of_all:
         said.append("All rates will be hidden: there are too few rows for this budget.")
     else:
         said.append(f"The accuracy will be known within about +-{margin_of_accuracy(plan, n_rows, level):.2g}.")
         needs = f"each class has about {rounded(of_class)} rows"
         said.append("The AUC will be hidden." if n_rows <= 2.0 * of_class else f"The AUC is hidden unless {needs}.")
-    said.append(
-        f"The calibration of a bin is hidden below about {rounded(LEAST_SIGNAL * noise * math.sqrt(2.0))} rows in it. A "
-        f"larger epsilon means less noise, and with fewer bins the accuracy and the AUC need fewer rows."
-    )
+    said.append(wording("calibration hidden", of_bin=rounded(LEAST_SIGNAL * noise * math.sqrt(2.0))))
     return " ".join(said)
 
 
@@ -385,10 +379,8 @@ def refuse_hidden(plan: SumPlan[Any], n_cells: int, n_rows: int | None, otherwis
     factor = _factor_that_suffices(plan, n_cells, n_rows)
     if factor is not None:
         ways.append(f"{name} = {rounded_up(factor * amount)}")
-    raise ParameterError(
-        f"there are {n_rows:,} rows, and at {name} = {amount:g} the noise would hide every rate. Nothing was charged. Give "
-        f"{' or '.join(ways)}; fewer bins or groups need less. {otherwise}"
-    )
+    facts = {"n_rows": n_rows, "name": name, "amount": amount, "ways": " or ".join(ways), "otherwise": otherwise}
+    raise ParameterError(wording("every rate hidden", **facts))
 
 
 def _factor_that_suffices(plan: SumPlan[Any], n_cells: int, n_rows: int) -> float | None:

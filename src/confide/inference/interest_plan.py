@@ -342,8 +342,6 @@ class InterestPlan:
             if one.has_levels:
                 supposed = wording("supposed levels", reached=margin * spread)
             of_risk = "" if self.risks is None else f" Its difference of risks: about +- {self.margin_of_risk(one):.3g}."
-            sentences.append(
-                f"{name}: about +- {margin:.3g} at 95% if {supposed}; a test of size 5% finds an effect of "
-                f"{self.smallest_effect(one):.3g} with probability {POWER:.0%}.{of_risk}"
-            )
+            found = f"{self.smallest_effect(one):.3g} with probability {POWER:.0%}.{of_risk}"
+            sentences.append(wording("forecast of interest", name=name, margin=margin, supposed=supposed, found=found))
         return tuple(sentences)

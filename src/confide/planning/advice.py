@@ -296,15 +296,11 @@ def _rare_columns(estimator: Any, plan: Any, n_rows: int | None, n_features: int
     others, enough = [column.name for column in rare if not column.is_number], f"{_two_digits(least):,} rows"
     said, are = [], "is" if len(others) == 1 else "are"
     if others:
-        said.append(
-            f"{len(others)} of {n_columns} columns {are} too rare to matter ({_named(others)}): most of their "
-            f"levels have fewer than the {enough} that stand out from the noise."
-        )
+        of = f"{len(others)} of {n_columns} columns {are}"
+        said.append(wording("columns too rare", of=of, names=_named(others), enough=enough))
     if numbers:
-        said.append(
-            f"The noise hides the curve{'s'[: len(numbers) > 1]} of {len(numbers)} of {n_columns} columns "
-            f"({_named(numbers)}): between two knots lie fewer than the {enough} that stand out from it."
-        )
+        of = f"curve{'s'[: len(numbers) > 1]} of {len(numbers)} of {n_columns} columns"
+        said.append(wording("curves hidden", of=of, names=_named(numbers), enough=enough))
     return tuple(column.name for column in rare), " ".join(said)
 
 

@@ -188,10 +188,8 @@ def question_of(guarantee: Guarantee) -> str:
 
 def meaning_of(guarantee: Guarantee, shown: str = "") -> str:
     """What the attacker is right about how often, in a sentence; `shown` stands for the probability if it is given."""
-    return (
-        f"Someone who knows everything else, and guesses at even odds {question_of(guarantee)}, is right with probability "
-        f"at most {shown or percent(guess_probability(guarantee.budget))} after seeing the model."
-    )
+    most = shown or percent(guess_probability(guarantee.budget))
+    return wording("guess after seeing the model", question=question_of(guarantee), most=most)
 
 
 def percent(probability: float) -> str:

@@ -225,10 +225,7 @@ class Contents:
             return section(title, [text("It is not known: the guarantee that is stated does not follow from the facts.")])
         if not self.odds:
             return section(title, [text("There is no limit: the release may reveal any row, as the verdict says.")])
-        meaning = (
-            f"An attacker who knows every other row and the code, and has unlimited computing time, guesses at even odds "
-            f"{question_of(self.guarantee)}. Below is the largest probability of guessing right."
-        )
+        meaning = wording("guess of an attacker", question=question_of(self.guarantee))
         rows = [(seen, percent(probability)) for seen, probability in self.odds]
         heads = ("What was seen", "Right with probability at most")
         blocks = [text(meaning), Block("figure", rows, heads, drawing=odds_picture(self.odds))]
