@@ -50,11 +50,12 @@ def options(script: str, doc: str | None) -> Options:
 
 
 def aligned(head: list[str], rows: list[list[str]]) -> str:
-    """A table in plain text. The first column is aligned left, the others right."""
-    widths = [max(len(line[place]) for line in [head, *rows]) for place in range(len(head))]
+    """A table of Markdown, which can be read as it is. The first column is aligned left, the others right."""
+    widths = [max(4, *(len(line[place]) for line in [head, *rows])) for place in range(len(head))]
+    rule = [("-" * (width - 1) + (":" if place else "-")) for place, width in enumerate(widths)]
     lines = []
-    for line in [head, *rows]:
+    for line in [head, rule, *rows]:
         cells = [f"{text:>{width}}" for text, width in zip(line, widths, strict=True)]
         cells[0] = f"{line[0]:<{widths[0]}}"
-        lines.append("  ".join(cells).rstrip())
-    return "```\n" + "\n".join(lines) + "\n```"
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)

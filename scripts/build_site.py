@@ -31,7 +31,7 @@ def readable(text: str) -> str:
     # A picture is a link to itself, so that it can be enlarged; on narrow screens it scrolls.
     picture = re.compile(r'<p>(<img [^>]*src="([^":]+\.(?:svg|png))"[^>]*>)</p>')
     text = picture.sub(r'<p class="picture"><a href="\2">\1</a></p>', text)
-    text = re.sub(r"<td>(?=[^<\s]{0,9}</td>)", '<td class="short">', text)
+    text = re.sub(r"<td(?=[^>]*>[^<\s]{0,9}</td>)", '<td class="short"', text)
     hyphens = re.compile(r"(?<!\S)(?=\S*-)\S{2,28}(?!\S)")
 
     def code(found: re.Match[str]) -> str:
@@ -57,10 +57,10 @@ def stacked(text: str) -> str:
         lengths = [[len(html.unescape(plain(cell))) for cell in row] for row in rows if row]
         if not lengths or any(len(row) != len(heads) for row in lengths):
             return found[0]
-        every = [length for row in lengths for length in row]
+        words = [0 if re.fullmatch(r"[\d.,+x() -]*", plain(cell)) else len(plain(cell)) for row in rows for cell in row]
         widths = [max(column) for column in zip(*lengths, strict=True)]
-        sentences = sum(length > _SHORT for length in every) > 0.4 * len(every) or max(widths[1:], default=0) > _SENTENCE
-        if not sentences or sum(min(width, _WRAPS) for width in widths) < _TELEPHONE:
+        sentences = sum(length > _SHORT for length in words) > 0.4 * len(words) or max(widths[1:], default=0) > _SENTENCE
+        if len(heads) < 3 or not sentences or sum(min(width, _WRAPS) for width in widths) < _TELEPHONE:
             return found[0]
         names = itertools.cycle(heads)
         labelled = re.sub(r"<td(?=[ >])", lambda _: f'<td role="cell" data-column="{next(names)}"', found[0])

@@ -82,7 +82,9 @@ def test_the_committed_tables_are_those_of_the_committed_cells(name, tmp_path):
     committed = (RESULTS / f"{name}.md").read_text(encoding="utf-8")
     assert (tmp_path / f"{name}.md").read_text(encoding="utf-8") == committed
     page = (ROOT / "docs" / "experiments" / f"{name}.md").read_text(encoding="utf-8")
-    for table in re.findall(r"```\n.*?```", committed, flags=re.DOTALL):
+    tables = re.findall(r"(?m)(?:^\|.*\n)+", committed)
+    assert tables
+    for table in tables:
         assert table in page
     assert f"results/{name}.svg" in page
     assert (RESULTS / f"{name}.svg").read_text(encoding="utf-8").rstrip().endswith("</svg>")
