@@ -11,7 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from confide.effects.effects import Effect, Points, Value
-from confide.effects.picture import effect_limits, even_ticks, number_text, shown_levels, spaced_ticks, ticks_of
+from confide.effects.picture import effect_limits, even_ticks, number_text, shown_levels, spaced_ticks, tick_text, ticks_of
 from confide.features.codes import encoding_of
 from confide.features.columns import CategoryColumn, NumberColumn
 
@@ -65,6 +65,35 @@ def test_numbers_of_effects_stand_apart_as_they_are_drawn(limits, inches):
 
 def test_numbers_are_short():
     assert [number_text(x) for x in (0.0, 0.25, 9000.0, 12_500.0, 2e6, 3e9)] == ["0", "0.25", "9000", "12.5k", "2M", "3G"]
+
+
+def test_a_column_that_reaches_ten_thousand_has_all_its_thousands_in_k():
+    """So that 1k stands beside 10k; a column of years is no such column."""
+
+    def texts(low, high, **more):
+        points = Points.of([encoding_of(NumberColumn("pay", low, high, **more))])
+        return [tick_text(points, tick) for tick in ticks_of(points)]
+
+    assert texts(100, 10**5, scale="log10", knots=2) == ["100", "1k", "10k", "100k"]
+    assert texts(0, 10_000) == ["0", "2k", "4k", "6k", "8k", "10k"]
+    assert texts(1900, 2100)[:2] == ["1900", "1950"]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "missing", "texts"),
+    [
+        ("2010-01-01", "2024-12-31", False, ["2010", "2015", "2020"]),
+        ("2021-02-10", "2024-01-20", False, ["2022", "2023", "2024"]),
+        ("2024-01-10", "2024-12-21", False, ["2024-05", "2024-09"]),
+        ("2024-01-10", "2024-12-21", True, ["2024-01-10", "2024-07", "2024-12-21"]),
+        ("2024-01-10", "2024-01-20", False, ["2024-01-10", "2024-01-20"]),
+        ("1000-01-01", "9000-12-31", False, ["2000", "4000", "6000", "8000"]),
+    ],
+)
+def test_dates_have_years_or_months_that_do_not_touch(low, high, missing, texts):
+    """Where none has room, the ends; missing cells take a part of the axis."""
+    points = Points.of([encoding_of(NumberColumn("since", low, high, missing=missing, knots=2))])
+    assert [tick_text(points, tick) for tick in ticks_of(points)] == texts
 
 
 def levels(effects, bands=()):

@@ -278,3 +278,14 @@ def test_another_sign_in_numbers_is_named_without_the_cell(cells, said):
         read_numbers("the column", cells)
     assert "987" not in str(refusal.value)
     assert "876" not in str(refusal.value)
+
+
+def test_masked_cells_are_missing_with_and_without_arrow(monkeypatch):
+    """A masked array of NumPy keeps its mask, and its precision."""
+    for dtype in (np.float64, np.float32, np.int32):
+        masked = np.ma.masked_array(np.array([1, 2, 3], dtype), [False, True, False])
+        expected = read_numbers("the column", masked)
+        with monkeypatch.context() as patched:
+            patched.setattr(cells, "_as_arrow", lambda _: None)
+            np.testing.assert_array_equal(read_numbers("the column", masked), expected)
+        np.testing.assert_array_equal(expected, [1.0, np.nan, 3.0])

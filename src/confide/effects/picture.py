@@ -21,6 +21,8 @@ _CLOSEST = 0.13
 """Numbers on an axis are at least this share of its length apart, so that their texts do not touch."""
 _WIDTH_OF_LETTER = 5.5
 """Points that a digit takes in small letters; a sign takes more, and a point less."""
+_MONTHS_BETWEEN_TICKS = (1, 2, 3, 4, 6, 12, 24, 60, 120, 240, 600, 1200, 2400, 6000, 12_000, 24_000)
+"""How far apart the dates on an axis may be."""
 
 
 def even_ticks(low: float, high: float, most: int = 5) -> list[float]:
@@ -43,15 +45,22 @@ def spaced_ticks(low: float, high: float, room: float) -> dict[float, str]:
 
 
 def ticks_of(points: Points) -> list[float]:
-    """Numbers for the axis of a column, in its own unit: round numbers, on a log scale powers of ten, of dates new years."""
+    """Numbers for the axis of a column, in its own unit: round numbers, on a log scale powers of ten, of dates months."""
     column = points.column
     if not column.is_number:
         return []
     if column.dates:
-        years = even_ticks(*part_of(np.array(column.bounds), "year").tolist()) if column.high - column.low > 1500.0 else []
-        days = (day_number(f"{year:04.0f}-01-01") for year in years if year.is_integer())
-        within = [day for day in days if day is not None and column.low <= day <= column.high]
-        return within if len(within) > 1 else [column.low, column.high]
+        first, last = (part_of(np.array(column.bounds), "year") * 12 + part_of(np.array(column.bounds), "month")).astype(int)
+        for step in _MONTHS_BETWEEN_TICKS:
+            months = (divmod(month, 12) for month in range(step * math.ceil(first / step), last + 1, step))
+            days = (day_number(f"{year:04}-{month + 1:02}-01") for year, month in months if 0 < year < 10_000)
+            within = [day for day in days if day is not None and column.low <= day <= column.high]
+            # A month takes more letters than a year, and missing cells have a place of their own.
+            apart = 30.4 * step / (column.high - column.low) * (0.8 if column.missing else 1.0)
+            if apart >= (0.16 if step >= 12 else 0.3):
+                break
+        middle = [day for day in within if 0.38 < (day - column.low) / (column.high - column.low) < 0.62]
+        return within if len(within) > 1 else [column.low, *middle, column.high]
     if not points.is_log:
         return even_ticks(column.low, column.high)
     largest = max(abs(column.low), abs(column.high))
@@ -70,16 +79,18 @@ def ticks_of(points: Points) -> list[float]:
 
 
 def tick_text(points: Points, number: float) -> str:
-    """The text of a number on the axis of a column."""
-    dates = points.column.is_number and points.column.dates
-    return shown_days([number])[0].removesuffix("-01-01") if dates else number_text(number)
+    """The text of a number on the axis of a column: where numbers reach 10,000, also 1,000 is 1k."""
+    column = points.column
+    if column.is_number and column.dates:
+        return shown_days([number])[0].removesuffix("-01").removesuffix("-01")
+    return number_text(number, 1e3 if column.is_number and max(map(abs, column.bounds)) >= 1e4 else 1e4)
 
 
-def number_text(number: float) -> str:
-    """A number for an axis, in few characters: 10k for 10,000."""
-    for unit, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
-        if abs(number) >= unit:
-            return f"{shown_number(round(number / (1e3 if letter == 'k' else unit), 3))}{letter}"
+def number_text(number: float, least: float = 1e4) -> str:
+    """A number for an axis, in few characters: 10k for 10,000, and so for all from the least on."""
+    for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(number) >= max(unit, least):
+            return f"{shown_number(round(number / unit, 3))}{letter}"
     return str(shown_number(round(number, 6)))
 
 
@@ -222,6 +233,7 @@ _MOST_IN_A_LINE, _MOST_LEVELS, _LONGEST_NAME = 3, 12, 22
 NOISE_IN_PICTURE = (
     "grey: what noise alone could make, inner if all values are equally frequent, outer even where no row has the value"
 )
+KNOTS_IN_PICTURE = "blue ticks: knots, between which a curve is a straight line"
 GREYS = (0.28, 0.16)
 _PLACE_OF_MISSING, _END_WITHOUT_MISSING = 1.22, 1.04
 """On the column's own scale, which goes from -1 to 1."""
@@ -250,6 +262,7 @@ def draw_effects(effects: Sequence[Effect], outcome: str, level: float, ax: Any 
     limits = effect_limits(effects)
     bands = f"\nbands at {level:g}, for sampling and noise: inner for each value, outer for all values of a column"
     noise = f"\n{NOISE_IN_PICTURE}" * any(effect.values[0].noise for effect in effects)
+    noise += f"\n{KNOTS_IN_PICTURE}" * any(len(effect.points[0].numbers) > 2 for effect in effects if effect.is_curve)
     for one, effect in zip(axes, effects, strict=True):
         (_draw_curve if effect.is_curve else _draw_levels)(one, effect, limits)
         tidied(one)

@@ -132,8 +132,10 @@ class EffectsDisplay(Display):
         effects = effects_of(estimator)
         names = effects.encoder.schema.column_names
         wanted = names if columns is None else tuple(columns) if is_list(columns) else (columns,)
-        if not wanted or any(not is_text(name) or name not in names for name in wanted):
-            raise ParameterError(f"columns must be some of the model's columns, which are {listed(names)}.")
+        unknown = [name for name in wanted if not is_text(name) or name not in names]
+        if unknown or not wanted:
+            none = f" {listed_unknown(unknown, names)} is none." if unknown else ""
+            raise ParameterError(f"columns must be some of the model's columns, which are {listed(names)}.{none}")
         effects.check_label(label)
         level = checked_level(level)
         shown = (effect for effect in effects.with_bands(level) if len(effect.columns) == 1)

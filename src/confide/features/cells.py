@@ -348,8 +348,9 @@ def _plain_numbers(cells: Any) -> CellNumbers | None:
 
     native = nw.to_native(cells, pass_through=True)
     with suppress(Exception):  # integers of 128 bits, for example; any message may quote cells
-        # A list and categories are read one by one.
-        numbers = np.asarray(native if hasattr(native, "dtype") and not hasattr(native.dtype, "categories") else None)
+        # A list, categories and cells of which some are masked are read one by one.
+        is_plain = hasattr(native, "dtype") and not (hasattr(native.dtype, "categories") or np.ma.isMaskedArray(native))
+        numbers = np.asarray(native if is_plain else None)
         if numbers.dtype.kind in "fiub":
             return numbers if numbers.dtype == np.float32 else numbers.astype(np.float64, copy=False)
     return None
