@@ -129,8 +129,7 @@ def attempts_sentence(attempt: int) -> tuple[str, ...]:
     if attempt == 1:
         return ()
     earlier = "An earlier attempt" if attempt == 2 else f"{attempt - 1} earlier attempts"
-    sentence = wording("earlier attempts", earlier=earlier)
-    return (sentence,)
+    return (wording("earlier attempts", earlier=earlier),)
 
 
 def void_because(is_private: bool, seed: int | None, consequence: str) -> str | None:

@@ -153,8 +153,7 @@ def _created_in(folder: Path, mode: int | None = None) -> Path:
     """A new file with these permissions, or with those of any new file: a model may be shared."""
     made = folder / f".confide-{uuid.uuid4().hex}.part"
     # The system takes the mask of the process off the permissions. To ask for the mask would change it for other threads.
-    permissions = 0o666 if mode is None else mode | stat.S_IWUSR
-    os.close(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, permissions))
+    os.close(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else mode | stat.S_IWUSR))
     return made
 
 

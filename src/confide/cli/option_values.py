@@ -108,8 +108,7 @@ def class_weight(text: str) -> dict[str, float]:
 
 def _pairs(option: str, text: str, example: str) -> list[tuple[str, str]]:
     """Names and what stands behind the last colon of each. A name may hold colons, but no comma."""
-    parts = [entry.rpartition(":") for entry in text.split(",")]
-    pairs = [(name.strip(), value.strip()) for name, _, value in parts]
+    pairs = [(name.strip(), value.strip()) for name, _, value in [entry.rpartition(":") for entry in text.split(",")]]
     if not all(name and value for name, value in pairs) or len({name for name, _ in pairs}) < len(pairs):
         raise ParameterError(f"{option} must give a value for each name once, with a colon between, such as {example}.")
     return pairs

@@ -210,5 +210,4 @@ def _document(searched: PrivateSearchCV, best: PrivateLinearModel, out: Path) ->
     if hasattr(searched, "best_score_"):
         name = "minus_clipped_error" if searched.plan_.errors else "accuracy"
         score = {name: searched.best_score_, "deviation": searched.best_score_deviation_}
-    choice = {"model": str(out), "choice": _options_of(searched.best_params_), "score": score}
-    return choice | output.model_document(best)
+    return {"model": str(out), "choice": _options_of(searched.best_params_), "score": score} | output.model_document(best)

@@ -217,8 +217,7 @@ class StoredCodes:
 
     @property
     def has_products(self) -> bool:
-        n_lines = sum(column.kind == LINE for column in self.columns)
-        return self.n_features < MOST_CODED_BENT and n_lines < MOST_LINES
+        return self.n_features < MOST_CODED_BENT and sum(column.kind == LINE for column in self.columns) < MOST_LINES
 
 
 StoredRows: TypeAlias = StoredArray | StoredCodes

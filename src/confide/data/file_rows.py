@@ -80,8 +80,7 @@ class FileRows(OpenedRows):
         """The number of rows, found by reading one column."""
         for part in self.parts:
             part.check(self._weight, self.schema.roles)  # a pass that reads weights asks for them
-        name = self.schema.raw_names[0]
-        n_rows = sum(int(table.num_rows) for table in self.tables([name]))
+        n_rows = sum(int(table.num_rows) for table in self.tables([self.schema.raw_names[0]]))
         if n_rows == 0:
             raise self._empty()
         return n_rows

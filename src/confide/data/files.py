@@ -194,8 +194,7 @@ class FilePart:
         import pyarrow as pa
 
         # A private file is read through once after the other, and pages of a mapped one would stay in memory meanwhile.
-        opened_by = pa.OSFile if hasattr(self.path, "source") else pa.memory_map
-        with opened_by(os.fspath(self.path)) as stream:
+        with (pa.OSFile if hasattr(self.path, "source") else pa.memory_map)(os.fspath(self.path)) as stream:
             file = pa.ipc.open_file(stream)
             for position in range(*(self.row_groups or (0, file.num_record_batches))):
                 batch = file.get_batch(position).select(names)

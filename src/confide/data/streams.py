@@ -91,8 +91,7 @@ class LabelledCodes:
     @property
     def arrays(self) -> tuple[Any, ...]:
         """All arrays that it holds, in a fixed order."""
-        weights = () if self.weights is None else (self.weights,)
-        return (*self.codes.columns, *self.codes.cells, *weights, self.labels)
+        return (*self.codes.columns, *self.codes.cells, *(() if self.weights is None else (self.weights,)), self.labels)
 
     def taken(self, which: Indices | slice) -> LabelledCodes:
         """A copy of some of the rows."""
@@ -419,14 +418,13 @@ class PieceFile:
         self._like = piece.taken(slice(0))
         # Many columns would take longer one by one, so neighbours of one type are written together.
         together = [np.stack(list(run)) for _, run in groupby(piece.arrays, key=lambda array: array.dtype)]
-        full, start = None, self._file.tell()
+        start = self._file.tell()
         try:
             for array in together:
                 np.save(self._file, array, allow_pickle=False)
         except OSError as error:
-            full = error.strerror
-        if full is not None:
-            raise FileError(f"cannot write to the cache: {full}. Give a folder with more free space, or no cache.")
+            full = f"cannot write to the cache: {error.strerror}. Give a folder with more free space, or no cache."
+            raise FileError(full) from None
         self._starts.append((start, len(together)))
 
     def pieces(self) -> Iterator[LabelledCodes]:

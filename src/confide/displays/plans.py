@@ -211,8 +211,7 @@ class LedgerDisplay(Display):
 
     def _name_charges(self, ax: Any, n: int) -> None:
         """Number, day and purpose of each charge, or of some of them where there are many."""
-        step = max(1, -(-n // _MOST_NAMES))
-        shown = [entry for entry, _ in self.spending[::step]]
+        shown = [entry for entry, _ in self.spending[:: max(1, -(-n // _MOST_NAMES))]]
         purposes = [shortened(entry.purpose or "(no purpose)", _LONGEST_NAME) for entry in shown]
         texts = [f"{entry.number}  {entry.time[:10]}\n{purpose}" for entry, purpose in zip(shown, purposes, strict=True)]
         ax.set_xticks([entry.number for entry in shown], texts, rotation=30, ha="right", rotation_mode="anchor")

@@ -156,8 +156,7 @@ class Points:
             padded: Array = np.concatenate([weights, np.zeros_like(weights[:1])])  # a category that is no level gives zeros
             return padded[levels]
         column = encoding.column
-        others = (*[math.nan] * bool(column.missing), *column.atoms)
-        numbers = np.array([*self.numbers, *others], dtype=np.float64)
+        numbers = np.array([*self.numbers, *[math.nan] * bool(column.missing), *column.atoms], dtype=np.float64)
         codes = column.stretched(numbers) if encoding.is_plain else encoding.codes(numbers)
         encoded = np.empty((len(weights), len(numbers)))
         encoding.write(codes, encoded)
@@ -568,10 +567,9 @@ class Effects:
     chance: Callable[[], tuple[Array, Array, bool] | None] = lambda: None
 
     def __post_init__(self) -> None:
-        if self.released.fourier is not None and not has_effects(self.released):
-            raise ParameterError(wording("no effects beside random features"))
         if not has_effects(self.released):
-            raise ParameterError(wording("effects need a schema"))
+            of_features = self.released.fourier is not None
+            raise ParameterError(wording("no effects beside random features" if of_features else "effects need a schema"))
 
     @property
     def encoder(self) -> Encoder:
@@ -936,13 +934,8 @@ def _axis_of(points: Points, *, has_interactions: bool) -> _Axis:
         lines.append((f"{column.name}: {MISSING}", f"against {of_middle}", 1.0))
     for atom in column.atoms:
         contrasts.append(points.mixture(atom) - points._on_curve(atom))
-        lines.append(
-            (
-                f"{column.name} at exactly {column.value_of(atom)}",
-                "beside the line" if points.is_line else "beside the curve",
-                1.0,
-            )
-        )
+        beside = "beside the line" if points.is_line else "beside the curve"
+        lines.append((f"{column.name} at exactly {column.value_of(atom)}", beside, 1.0))
     return base, np.array(contrasts), lines
 
 

@@ -126,8 +126,9 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
     def guarantee_(self) -> Guarantee:
         """The guarantee of the model, with what the counts cost. It is void also where that of the evaluation is."""
         model, facts, _ = self._checked()
-        own = model.guarantee_
-        return replace(own, void=own.void or facts["void"], assumptions=(*own.assumptions, _said_of(facts)))
+        own, said = model.guarantee_, f"Probabilities follow from counts of rows held out. {guarantee_in_words(facts)}"
+        said = said if facts["void"] is not None else wording("promised to whom", said=said)
+        return replace(own, void=own.void or facts["void"], assumptions=(*own.assumptions, said))
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
         """Check that the evaluation is that of the model. Nothing is learned: as in scikit-learn's FrozenEstimator.
@@ -320,13 +321,6 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
 def counts_of(calibrated: CalibratedClassifier) -> dict[str, Any]:
     """The evaluation of a calibrated classifier as a document, which says that probabilities follow from its counts."""
     return calibrated._checked()[1] | {"calibrates": True}
-
-
-def _said_of(facts: dict[str, Any]) -> str:
-    said = f"Probabilities follow from counts of rows held out. {guarantee_in_words(facts)}"
-    if facts["void"] is not None:
-        return said
-    return wording("promised to whom", said=said)
 
 
 def _chances(counts: Array) -> Array:

@@ -401,8 +401,7 @@ class CoefficientIntervals:
             return link.mean(ends_of_scores(errors[0], level))
         if not link.has_probabilities:
             return np.stack([ends_of_scores(errors_of_class, level) for errors_of_class in errors], axis=1)
-        evidence = self._known_evidence()
-        depend = not evidence.separable
+        depend = not self._known_evidence().separable
         log_odds, derivatives = link.log_odds(np.column_stack([of_class.estimates for of_class in errors]))
         return np.asarray(expit(ends_of_log_odds(errors, log_odds, derivatives, depend=depend, level=level)))
 

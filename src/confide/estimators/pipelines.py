@@ -121,7 +121,9 @@ def pipeline_of(released: ReleasedModel, link: Link) -> Pipeline:
     else:
         # Rows with random features are clipped after these.
         first = bound if released.fourier is None else BallBound(math.inf)
-        steps.append(("rows", RowsWithinBound(first).fit(_made_up_rows(released))))
+        row, inputs = np.zeros((1, released.columns.n_features_in)), released.columns.feature_names_in
+        made_up = row if inputs is None else frame_of(row, columns=list(inputs))
+        steps.append(("rows", RowsWithinBound(first).fit(made_up)))
         n_columns, is_within = released.columns.n_features_in, released.fourier is None
     if released.fourier is not None:
         steps.append(("features", FunctionTransformer(released.fourier.transform)))
@@ -129,12 +131,6 @@ def pipeline_of(released: ReleasedModel, link: Link) -> Pipeline:
     if not is_within:
         steps.append(("clip", RowsWithinBound(bound).fit(np.zeros((1, n_columns)))))
     return Pipeline([*steps, ("model", _last_step(released, link))])
-
-
-def _made_up_rows(released: ReleasedModel) -> Any:
-    """One row with the columns of the fit."""
-    row, names = np.zeros((1, released.columns.n_features_in)), released.columns.feature_names_in
-    return row if names is None else frame_of(row, columns=list(names))
 
 
 def _last_step(released: ReleasedModel, link: Link) -> Any:

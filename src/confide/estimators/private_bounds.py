@@ -31,7 +31,7 @@ from confide.features.columns import (
     weights_of,
 )
 from confide.features.schema import Schema, schema_with
-from confide.features.toml_form import toml_below
+from confide.features.toml_form import toml_text
 from confide.inference.intervals import checked_level
 from confide.intake.parameters import checked_schema, schema_at
 from confide.known_words import suggest_keywords_of
@@ -157,7 +157,8 @@ class PrivateBounds(Shown):
             "Keep the key `released`: statements of models then name this release.",
         ]
         lines += self.interrupted
-        return toml_below(void_first(self.void, *lines), self.schema.to_dict())
+        comment = "".join(f"# {' '.join(sentence.split())}\n" for sentence in void_first(self.void, *lines))
+        return f"{comment}\n{toml_text(self.schema.to_dict())}"
 
     def blocks(self) -> Iterator[Block]:
         """Bounds and levels, how far off they may be, and what they cost."""

@@ -15,7 +15,7 @@ from sklearn.metrics import r2_score
 from confide.array_types import Array
 from confide.erm.row_bounds import RowBound
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
-from confide.errors import ParameterError, checked_flag
+from confide.errors import ParameterError, checked_flag, wording
 from confide.estimators.linear_model import PrivateLinearModel
 from confide.estimators.parameters import (
     CountParameters,
@@ -178,6 +178,7 @@ class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = self._noise_hides_small_data()
+        tags.target_tags.positive_only = self._has_counts
         return tags
 
 
@@ -285,8 +286,10 @@ class Ridge(DesignParameters, StraightLineParameters, PenaltyParameter, LinearRe
 
     def _minimised(self, encoder: Encoder | None) -> SquaredError:
         has_intervals = checked_flag("intervals", self.intervals)
-        if has_intervals and Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE:
-            parameters.refuse_uncounted_rows(encoder)
+        has_persons = encoder is not None and encoder.schema.person is not None
+        # The number of rows is public, but not the number of those that a cap on the rows of a person leaves.
+        if has_intervals and has_persons and Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE:
+            raise ParameterError(wording("intervals need counted rows"))
         return squared_error(self._target(encoder).bound, with_square=has_intervals)
 
     def _why_no_intervals(self) -> str:
@@ -361,11 +364,6 @@ class LossRegressor(SampleWeightParameter, LinearRegressor):
         if "inference_share" not in self.get_params(deep=False):
             return f"{type(self).__name__} has no intervals in this version; use HuberRegressor or Ridge."
         return super()._why_no_intervals()
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = self._has_counts
-        return tags
 
 
 def squared_loss(name: str, target_bound: float, threshold: Any) -> ScoreLoss:

@@ -288,12 +288,9 @@ class KernelSVC(IntervalsParameter, LinearClassifier):
             return named
         if is_automatic(self.feature_norm):
             named.feature_norm = fourier.feature_norm if isinstance(fourier, CurvesAndFeatures) else None
-        if is_automatic(self.n_features):
-            named.n_features = features.n_features
-        if is_automatic(self.length_scale):
-            named.length_scale = features.length_scale
-        if is_automatic(self.orthogonal):
-            named.orthogonal = features.orthogonal
+        for name in ("n_features", "length_scale", "orthogonal"):
+            if is_automatic(getattr(self, name)):
+                setattr(named, name, getattr(features, name))
         return named
 
     def _hold(self, released: ReleasedModel) -> None:

@@ -505,8 +505,7 @@ def part_of(days: Array, part: str) -> Array:
     absent = ~np.isfinite(days)
     known = np.clip(np.where(absent, 0.0, days), -_FARTHEST, _FARTHEST)
     whole = np.floor(known)
-    dates = whole.astype(np.int64).astype("datetime64[D]")
-    months = dates.astype("datetime64[M]").astype(np.int64)
+    months = whole.astype(np.int64).astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
     made = {
         "year": lambda: months // 12 + 1970,
         "quarter": lambda: months % 12 // 3,

@@ -141,8 +141,7 @@ def spelling_of(identity: str) -> str:
         folded = unicodedata.normalize("NFKC", visible).upper().casefold().replace("i\u0307", "i")
         identity = "".join(map(_plain, unicodedata.normalize("NFKC", folded)))
     identity = " ".join(_UNSEEN.sub("", identity.lower()).split())
-    is_number = len(identity) <= _LONGEST_NUMBER and _NUMBER.fullmatch(identity)
-    return str(Fraction(identity)) if is_number else identity
+    return str(Fraction(identity)) if len(identity) <= _LONGEST_NUMBER and _NUMBER.fullmatch(identity) else identity
 
 
 def _plain(letter: str) -> str:

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -91,12 +91,6 @@ def toml_text(described: Mapping[str, Any]) -> str:
     lines = [f"{key} = {toml_value(value)}" for key, value in above.items()] + [""] * bool(above)
     lines += ["[columns]", *(f"{toml_key(name)} = {toml_value(column)}" for name, column in described["columns"].items())]
     return "\n".join(lines) + "\n"
-
-
-def toml_below(comments: Iterable[str], described: Mapping[str, Any]) -> str:
-    """The same below a comment with a line for each sentence."""
-    comment = "".join(f"# {' '.join(sentence.split())}\n" for sentence in comments)
-    return f"{comment}\n{toml_text(described)}"
 
 
 def toml_value(value: object) -> str:

@@ -283,13 +283,11 @@ class Description(Shown):
 
     def _half_width(self, weights: Array) -> float:
         """Half of the interval of a weighted sum of the counts (k,) of one table."""
-        if self.plan.lattice is None:
-            return 0.0
         squares = float(weights @ weights)
         if self.n_rows_is_public:
             # The error of the total was taken evenly from all cells.
             squares -= float(weights.sum()) ** 2 / weights.size
-        if squares <= 0.0:
+        if self.plan.lattice is None or squares <= 0.0:
             return 0.0
         kurtosis = self.plan.excess_kurtosis * float((weights**4).sum()) / squares**2
         return float(self.plan.deviation) * math.sqrt(squares) * quantile_of(self.level, min(kurtosis, 3.0))

@@ -537,8 +537,7 @@ class JointUncertainty(Uncertainty):
         Draws of the sampling errors are Gaussian, and those of the noise have its known law. The seed is fixed and public.
         """
         known = self._is_known
-        roots = len(self.sampling_root)
-        sampled = noise_draws(Noise(Ball(roots, 1.0), "gaussian", 1.0), _SEED_OF_SAMPLING)
+        sampled = noise_draws(Noise(Ball(len(self.sampling_root), 1.0), "gaussian", 1.0), _SEED_OF_SAMPLING)
         draws: Array = sampled @ self.sampling_root[:, known]
         if len(self.privacy_errors):
             draws = draws + self.privacy_errors[:, known]

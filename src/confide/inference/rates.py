@@ -583,8 +583,7 @@ def _simultaneous(evaluation: Evaluation, places: Array, values: list[float]) ->
     parts = [(of * row, of) for of in classes for row in above]
     errors = np.array([evaluation.errors_of(_quotient(part, of)) for part, of in parts])
     middle = np.clip([_quotient(part, of)(counts) for part, of in parts], 0.0, 1.0).reshape(2, -1)
-    level = _level_of_rectangles(evaluation.level, middle, errors)
-    table = replace(evaluation.table, level=level)
+    table = replace(evaluation.table, level=_level_of_rectangles(evaluation.level, middle, errors))
     rates = [table.share(part, of) for part, of in parts]
     lows = np.array([rate.low or 0.0 for rate in rates]).reshape(2, -1)
     highs = np.array([1.0 if rate.high is None else rate.high for rate in rates]).reshape(2, -1)

@@ -194,15 +194,6 @@ def declared_weights(
     return weight.high, weight.mean
 
 
-def refuse_uncounted_rows(encoder: Encoder | None) -> None:
-    """Refuse sampling errors of noisy sums where some rows do not count, and nothing says how many.
-
-    Under replace-one the number of rows is public, but not the number of those that a cap on the rows of a person leaves.
-    """
-    if encoder is not None and encoder.schema.person is not None:
-        raise ParameterError(wording("intervals need counted rows"))
-
-
 def checked_class_weight(class_weight: Any, classes: tuple[Any, ...] | None = None) -> tuple[tuple[Any, float], ...]:
     """Pairs of label and weight. `classes` are those that are declared, or None if none are."""
     if isinstance(class_weight, str) and class_weight == "balanced":

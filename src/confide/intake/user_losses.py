@@ -223,8 +223,7 @@ def _grid(target_bound: float | None) -> tuple[Array, Array]:
     """Scores in rising order, dense around 0, where losses bend, and reaching far out; and targets."""
     unit = 1.0 if target_bound is None else target_bound
     far = np.geomspace(1e-6, 1e6, 241)
-    dense = np.linspace(-8.0, 8.0, 3201)
-    scores = np.unique(unit * np.concatenate([-far, dense, far]))
+    scores = np.unique(unit * np.concatenate([-far, np.linspace(-8.0, 8.0, 3201), far]))
     return scores, np.ones(1) if target_bound is None else unit * np.linspace(-1.0, 1.0, 21)
 
 

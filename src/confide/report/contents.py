@@ -240,8 +240,7 @@ class Contents:
         if (rated := self.evaluation) is not None:
             first, *groups = (Block("rates", lines, heads, title) for title, heads, lines in tables_of_rates(rated))
             note = f"Measured on private rows that were kept aside, with intervals at level {rated['level']:g}."
-            words = text(f"{note} {what_was_rated(rated)} {cost_of_rates(rated)}")
-            parts.append(Block("group", [first, words]))
+            parts.append(Block("group", [first, text(f"{note} {what_was_rated(rated)} {cost_of_rates(rated)}")]))
         if self.forecasts:
             cells = [
                 (str(one.plan.event.budget), f"{1 - one.error:.1%}", f"{1 - one.high:.1%} to {1 - one.low:.1%}")

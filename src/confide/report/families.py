@@ -77,10 +77,9 @@ class Family(Shown):
         size = len(self.hypotheses)
         together = "All intervals together contain their targets with probability"
         tests = "p is for the null hypothesis that the coefficient is 0. Adjusted p is corrected for the family by"
-        meaning = f"rejecting where it is at most a keeps {RATES[self.method]} at or below a"
         return (
             f"The family has {size} test{'s' if size > 1 else ''}. {together} {self.level:g} by Bonferroni's inequality.",
-            f'{tests} "{self.method}": {meaning}.',
+            f'{tests} "{self.method}": rejecting where it is at most a keeps {RATES[self.method]} at or below a.',
             wording("dependence in a family"),
             *(f"{name}: {what}" for name, what in self.analyses.items()),
             *self.left_out,

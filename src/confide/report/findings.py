@@ -181,8 +181,7 @@ def _curve(effect: Effect, limits: tuple[float, float]) -> str:
     for band in zip(*map(_intervals, effect.curve), strict=True):
         upper = [(x, y_of(most)) for x, (_, most, _) in zip(places, band, strict=True)]
         lower = [(x, y_of(least)) for x, (least, _, _) in zip(places, band, strict=True)]
-        kind = band[0][2]
-        marks.append(f'<polygon class="{kind}" points="{_path([*upper, *reversed(lower)])}"/>')
+        marks.append(f'<polygon class="{band[0][2]}" points="{_path([*upper, *reversed(lower)])}"/>')
     line = [(x, y_of(value.effect)) for x, value in zip(places, effect.curve, strict=True)]
     marks.append(f'<polyline class="curve" points="{_path(line)}"/>')
     marks += [_line(x, bottom - 6, x, bottom, "knot") for x in places[1:-1]]

@@ -109,13 +109,12 @@ def page_of(contents: Contents) -> str:
         listed = html_of(Block("numbered", contents.guarantee.assumptions))
         assumptions = f'<section class="paper"><h2>Assumptions of the guarantee</h2>{listed}</section>'
     facts = section("Facts", contents.facts_box)
-    sections = [contents.findings(), contents.accuracy, contents.confirmed]
     parts = [
         _verdict(contents),
         f'<div class="top">{html_of(facts)}{html_of(contents.gain)}</div>',
         facts_as_html(contents.checksums, ' checksums" aria-label="Checksums, SHA-256'),
         assumptions if are_first else "",
-        *(html_of(block) for block in sections if block is not None),
+        *(html_of(block) for block in [contents.findings(), contents.accuracy, contents.confirmed] if block is not None),
         _sign(contents, "printed above" if are_first else "printed below"),
         "" if are_first else assumptions,
         _appendix(contents),

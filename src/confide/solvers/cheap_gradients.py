@@ -19,7 +19,7 @@ from scipy.sparse import issparse
 from confide.array_types import Array, Indices, Rows, Targets, Weights
 from confide.compiled.gradient_sums import CompiledSum, code_of
 from confide.compiled.loading import is_plain, kernel
-from confide.compiled.stored_rows import StoredArray, StoredRows
+from confide.compiled.stored_rows import StoredRows
 from confide.compiled.sums import ScaledSums, kernel_of_rows
 from confide.data.arrays import ArrayBlocks, KeptBlocks, MemorySource, StoredBlocks, rows_in_block
 from confide.erm.clipped_rows import MANY_SCORES, ScaledRows
@@ -79,11 +79,6 @@ class CheapObjective:
     def row_norm(self) -> float:
         """Largest L2 norm of a clipped row."""
         return self.exact.row_norm
-
-    @property
-    def is_of_array(self) -> bool:
-        """Whether the kernel reads rows of an array."""
-        return isinstance(self._rows, StoredArray)
 
     @property
     def _rows(self) -> StoredRows | None:

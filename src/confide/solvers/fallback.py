@@ -122,11 +122,10 @@ class InSpanOfRows:
         """Weights found in the space of the rows. Where that space is not smaller, the start, with norms of NaN."""
         source, n_outputs = in_memory(objective.source), objective.loss.constants.n_outputs
         width = start.shape[1] // n_outputs
-        directions = objective.source.n_rows + n_outputs * len(start)
         if (
             source is None
             or source.n_rows > _MOST_ROWS
-            or directions >= width
+            or objective.source.n_rows + n_outputs * len(start) >= width
             or objective.loss.constants.by_length
             # In another basis the ridges of single weights would be a matrix.
             or np.ndim(objective.ridges)

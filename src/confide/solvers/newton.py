@@ -204,8 +204,7 @@ class Newton:
             direct, refused = which[~searching[which]], which[searching[which]]
             if direct.size:
                 trials = weights[direct] + directions[direct]
-                some = objective if direct.size == len(start) else objective.restrict(direct)
-                state = some.evaluate(trials, order=2)
+                state = (objective if direct.size == len(start) else objective.restrict(direct)).evaluate(trials, order=2)
                 left = np.abs(np.einsum("kd,kd->k", state.gradient, directions[direct]))
                 good = (left <= -_FLAT_ENOUGH * slopes[direct]) | points.near_floor(direct)
                 refused = np.concatenate([refused, direct[~good]])

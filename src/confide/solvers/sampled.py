@@ -23,6 +23,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, get_blas_funcs
 
 from confide.array_types import Array, Indices, Weights
+from confide.compiled.stored_rows import StoredArray
 from confide.erm.objective import HasGradients, Objectives, Solution, mean_of, on_part
 from confide.erm.row_sums import Totals
 from confide.erm.source import SampledRows
@@ -146,7 +147,7 @@ def closer_start(
     tolerance : the gradient norm that is asked for
     """
     n_weights = start.shape[1]
-    if n_weights > _MOST_WEIGHTS or not (objective.is_of_array and objective.has_hessians):
+    if n_weights > _MOST_WEIGHTS or not (isinstance(objective._rows, StoredArray) and objective.has_hessians):
         return None
     left = _LEFT_OVER_ERROR * math.sqrt(n_weights / n_sampled)
     first = objective.evaluate(start, order=1).gradient
