@@ -115,7 +115,7 @@ def listed_absent(absent: Iterable[str], present: Collection[object]) -> str:
 
 def names_by_position(n_columns: int) -> tuple[str, ...]:
     """Names for the columns of an array, which has none: x0, x1, ..."""
-    return tuple(f"x{position}" for position in range(n_columns))
+    return tuple(map("x{}".format, range(n_columns)))
 
 
 def sentences_of(name: str) -> ConfigParser:

@@ -388,7 +388,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
         own = {"intercept_scaling": self._constant_of(row_bound)}
         rows = _CHECKED_BY_THE_TABLE
         given = {row.name: row.checked(own.get(row.name, getattr(self, row.name, row.default))) for row in rows}
-        penalty, interest, class_weight = (getattr(self, name, None) for name in ("penalty", "interest", "class_weight"))
+        penalty, interest, class_weight = map(vars(self).get, ("penalty", "interest", "class_weight"))
         penalty = None if penalty is None else checked_penalty(penalty)
         interest = () if interest is None else checked_interest(interest, encoder, names)
         form = form_of(penalty, encoder, names) if isinstance(penalty, GivenForm) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -249,8 +250,8 @@ class PlainNumbers:
     """
 
     def __init__(self, columns: Sequence[tuple[int, NumberColumn, int]]) -> None:
-        self._read, starts = [place for place, _, _ in columns], [start for _, _, start in columns]
-        ends = np.array([column.bounds for _, column, _ in columns]).reshape(-1, 2)
+        self._read, own, starts = map(list, zip(*columns, strict=True)) if columns else ([], [], [])
+        ends = np.array(list(map(attrgetter("bounds"), own))).reshape(-1, 2)
         self._low, self._high = ends[:, :1], ends[:, 1:]
         self._width = self._high - self._low
         moderate = (np.abs(ends) < _SINGLE_PRECISION_LIMIT).all() and (self._width > 1.0 / _SINGLE_PRECISION_LIMIT).all()
@@ -258,7 +259,7 @@ class PlainNumbers:
         # A slice gives a view, so the result is written in place.
         self._in_place = bool(starts) and starts == list(range(starts[0], starts[0] + len(starts)))
         self._places = slice(starts[0], starts[0] + len(starts)) if self._in_place else np.array(starts, dtype=np.intp)
-        self._indicators = [(row, start + 1) for row, (_, column, start) in enumerate(columns) if column.missing]
+        self._indicators = [(row, starts[row] + 1) for row, column in enumerate(own) if column.missing]
 
     def write(self, codes: Codes, rows: slice, out: Array) -> None:
         """Encode the plain numbers of one block.

@@ -21,6 +21,7 @@ from collections.abc import Sequence, Set
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import chain, compress
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -123,7 +124,7 @@ class Encoder:
             "feature_names": names,
             "groups": groups,
             "row_bound": row_bound,
-            "appended": features and features.appended_to(row_bound, [group.column for group in groups]),
+            "appended": features and features.appended_to(row_bound, list(map(attrgetter("column"), groups))),
             "_encodings": encodings,
             "_plain": PlainNumbers(plain),
             "_others": tuple((at, one, group.place) for at, (one, group) in enumerate(placed) if not one.is_plain),

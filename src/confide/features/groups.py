@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from itertools import accumulate, chain
+from itertools import accumulate, chain, count, repeat
 from itertools import product as combinations
+from operator import attrgetter
 from typing import TypeAlias
 
 import numpy as np
@@ -152,9 +153,9 @@ def layout_of(schema: Schema, encodings: Sequence[ColumnEncoding]) -> Layout:
     SchemaError
         If two encoded columns would have the same name.
     """
-    names = [encoding.names for encoding in encodings]
+    names = list(map(attrgetter("names"), encodings))
     starts = list(accumulate(map(len, names), initial=0))
-    positions = {name: position for position, name in enumerate(schema.column_names)}
+    positions = dict(zip(schema.column_names, count(), strict=False))
     products, beside = [], []
     for interaction in schema.interact:
         places = [positions[name] for name in interaction.columns]
@@ -175,9 +176,7 @@ def layout_of(schema: Schema, encodings: Sequence[ColumnEncoding]) -> Layout:
     if len(set(together)) < len(together):
         name = Counter(together).most_common(1)[0][0]
         raise SchemaError(f'two encoded columns would have the name "{name}"; rename the column or the category.')
-    titles = [*(encoding.column.name for encoding in encodings), *(interaction.title for interaction in schema.interact)]
-    sizes = tuple(map(len, names))
-    linked = [*(encoding.linked for encoding in encodings), *(product.linked for product in products)]
-    scales = [*(1.0 for _ in encodings), *(product.scale for product in products)]
-    row_bound = GroupBound(sizes, tuple(scales), tuple(linked))
+    titles = chain(map(attrgetter("column.name"), encodings), map(attrgetter("title"), schema.interact))
+    sizes, linked = tuple(map(len, names)), tuple(map(attrgetter("linked"), (*encodings, *products)))
+    row_bound = GroupBound(sizes, (*repeat(1.0, len(encodings)), *map(attrgetter("scale"), products)), linked)
     return together, tuple(map(Group, titles, starts, sizes)), row_bound, tuple(products), tuple(beside)

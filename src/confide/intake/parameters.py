@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def checked_row_bound(row_norm: Any, encoder: Encoder | None) -> RowBound:
         return encoder.row_bound if encoder.appended is None else encoder.appended.row_bound
     if row_norm is None:
         return BallBound(1.0)
-    if all(hasattr(row_norm, name) for name in ("clip", "l2_norm", "check_width", "to_dict")):
+    if all(map(partial(hasattr, row_norm), ("clip", "l2_norm", "check_width", "to_dict"))):
         bound: RowBound = row_norm
         norm = bound.l2_norm
         if type(norm) is not float or not (SMALLEST_BOUND <= norm <= LARGEST_BOUND or norm == math.inf):
