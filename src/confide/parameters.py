@@ -11,11 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-from confide.errors import ParameterError, as_float, sections_of
+from confide.errors import ParameterError, as_float, is_flag, is_number, is_whole, sections_of
 from confide.known_words import suggestion, words_of
 
 EVERY_MODEL = "ModelParameters"
@@ -81,10 +80,8 @@ class Parameter:
         """
         if (value is None or isinstance(value, str)) and value in self.also:
             return value
-        is_flag = type(value).__name__ in ("bool", "bool_")
-        numbers = Integral if self.kind is int else Real
-        is_kind = is_flag if self.kind is bool else self.kind in (float, int) and isinstance(value, numbers) and not is_flag
-        if is_kind:
+        holds = {bool: is_flag, int: is_whole, float: is_number}.get(self.kind)
+        if holds is not None and holds(value):
             # Converted first: NumPy rounds the ends of a range to the precision of what it compares with them.
             number = as_float(value) if self.kind is float else self.kind(value)
             if (self.low <= number <= self.high or number in self.also) and number not in self.refused:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from confide.audit.releases import Failed, bounded, columns_of, matrix_of, vectors, with_bits
+from confide.audit.releases import bounded, columns_of, matrix_of, vectors, with_bits
 
 
 def test_json_becomes_one_column_for_each_place():
     """Numbers keep their value, text gets a column for each value, and what is missing is NaN."""
-    outcomes = [{"a": [1, 2.5], "b": "yes"}, {"a": [3, 4.5], "b": "no"}, {"a": [5], "b": "yes"}, Failed("ValueError: x")]
+    failed = RuntimeError("ValueError: x")
+    outcomes = [{"a": [1, 2.5], "b": "yes"}, {"a": [3, 4.5], "b": "no"}, {"a": [5], "b": "yes"}, failed]
     columns = columns_of(outcomes)
     matrix = matrix_of(outcomes, columns)
     assert columns == (

@@ -36,7 +36,7 @@ def instructions(request, monkeypatch, compiled):
 def summed(row_sum, rows, labels, weights, row_weights=None):
     """The sum over one block by the kernel."""
     block = with_kernel(scaled_once(row_sum, rows))
-    assert type(block.fused) is ScaledSums
+    assert type(block.fused.__self__) is ScaledSums
     totals = row_sum.start(1, rows.shape[1])
     row_sum.add_block(totals, block, labels, weights, row_weights)
     return totals.gradient[0]
@@ -383,7 +383,7 @@ def test_whether_the_kernel_is_tried_depends_on_no_row(monkeypatch, untried, siz
 def test_sizes_that_do_not_fit_are_refused(compiled):
     """By the kernel itself, before it reads."""
     row_sum = RowSum(ClippedSlopes(LogisticLoss(), 0.3), BallBound(1.0), 0.0, 1)
-    fused = with_kernel(scaled_once(row_sum, np.ones((5, 6)))).fused
+    fused = with_kernel(scaled_once(row_sum, np.ones((5, 6)))).fused.__self__
     labels, weights = np.ones(5, np.int8), np.ones(6)
     for changed in (
         replace(fused, scales=np.ones(4)),

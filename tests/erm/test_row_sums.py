@@ -350,7 +350,7 @@ def test_sums_in_one_pass_are_for_one_problem_alone():
     """They add to its gradient; two problems at once have the sums of the rows."""
     row_sum, fused = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 1), Recorded()
     rows, labels = np.array([[0.5], [0.25]]), np.array([1, 1], np.int8)
-    block = ClippedRows(row_sum, rows, 1.0, fused)
+    block = ClippedRows(row_sum, rows, 1.0, fused.add_to)
     one, two = row_sum.start(1, 1), row_sum.start(2, 1)
     row_sum.add_block(one, block, labels, np.array([[3.0]]))
     assert one.gradient.tolist() == [[1.0]]

@@ -333,7 +333,7 @@ class Ledger(Shared, Shown):
         """
         checked = checked_details(details, NOTED)
         with self._up_to_date(writing=True) as session:
-            if isinstance(charge, bool) or not isinstance(charge, int) or not 1 <= charge <= len(self._entries):
+            if type(charge) is not int or not 1 <= charge <= len(self._entries):
                 raise LedgerError(f"{self._records.path or 'this ledger'} has no charge of this number; see its entries.")
             if self._contradicts(charge, checked):
                 raise LedgerError(wording("another note", charge=charge, names=" or ".join(checked)))

@@ -18,7 +18,7 @@ from scipy import stats
 from scipy.special import betaincinv, ndtri
 
 from confide.array_types import Array
-from confide.audit.releases import Failed, Statistic, arguments_of, bounded, learned, released_by, vectors, with_bits
+from confide.audit.releases import Statistic, arguments_of, bounded, learned, released_by, vectors, with_bits
 from confide.blocks import as_json
 from confide.effects.picture import BLUE, ORANGE, axes_for
 from confide.errors import ParameterError, as_float, checked_count, checked_flag
@@ -384,7 +384,7 @@ def outcomes_of(release: Any, data: Any, n: int) -> list[Any]:
             try:
                 outcomes.append(released(*given))
             except Exception as error:  # noqa: BLE001 - whatever the release raises is its outcome
-                outcomes.append(Failed(f"{type(error).__name__}: {error}"))
+                outcomes.append(RuntimeError(f"{type(error).__name__}: {error}"))
     return outcomes
 
 
@@ -407,7 +407,7 @@ def result_of(
     own = [np.concatenate([one[start : start + quarter], one[start + 2 * quarter :][:quarter]]) for start in (0, quarter)]
     thresholds = np.unique(np.quantile(np.concatenate(counted), np.linspace(0.0, 1.0, 101)))
     detections, false_alarms = ((side[:, None] > thresholds).mean(axis=0).tolist() for side in counted)
-    failures = [outcome.error if isinstance(outcome, Failed) else None for outcome in (*first, *second)]
+    failures = [str(outcome) if isinstance(outcome, RuntimeError) else None for outcome in (*first, *second)]
     return AuditResult(
         name=name,
         budget=budget,

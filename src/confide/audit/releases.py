@@ -11,7 +11,6 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from inspect import isclass
 from pathlib import Path
@@ -140,25 +139,13 @@ def named(text: str) -> Any:
 
 # What a release published, as numbers: vectors, JSON values, fitted estimators and errors become rows of a matrix.
 #
-# An error is an outcome too: whether a release fails, and how, may tell data sets apart.
+# An error is an outcome too: whether a release fails, and how, may tell data sets apart. Such an outcome is a `RuntimeError`
+# with the type of the error and its text, which holds no rows, as a traceback may.
 
 _MOST_WITH_BITS = 10
 """Of outcomes with more numbers than this, last bits are not looked at."""
 _MOST_VALUES = 20
 """Of one place that holds text, so many values get a column each; all others share none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """A release that ended with an error.
-
-    Attributes
-    ----------
-    error : str
-        The type of the error and its text.
-    """
-
-    error: str
 
 
 Leaf: TypeAlias = tuple[str, str | None, float]
@@ -168,8 +155,8 @@ Leaf: TypeAlias = tuple[str, str | None, float]
 def leaves(outcome: Any, path: str = "") -> Iterator[Leaf]:
     """Every number, truth value and text of an outcome, with its place."""
     match outcome:
-        case Failed():
-            yield f"{path}error", outcome.error, 1.0
+        case RuntimeError():
+            yield f"{path}error", str(outcome), 1.0
         case Mapping():
             for key in sorted(outcome, key=str):
                 yield from leaves(outcome[key], f"{path}{key}.")

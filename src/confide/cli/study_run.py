@@ -14,7 +14,7 @@ from confide.cli.charges import Charges
 from confide.cli.fitting import PreparedFit, prepared_fit
 from confide.cli.option_values import chosen_budget, in_words_of_options
 from confide.cli.options import MODEL_OPTIONS, ModelOptions, Spending, rows_asked_for, schema_with_target, typed
-from confide.errors import BudgetExceeded, BudgetWarning, ParameterError, SchemaError, StudyError, wording
+from confide.errors import BudgetExceeded, BudgetWarning, ParameterError, SchemaError, StudyError, is_number, wording
 from confide.files import check_output, json_text
 from confide.inference.table import SINGLE_STEP
 from confide.known_words import suggestion
@@ -102,7 +102,7 @@ def _text(study: Study, key: str, value: Any) -> str:
     """Text as on the command line: a number, a list of lists of names as a:b,c:d, or a table as a:1,b:2."""
     if isinstance(value, str):
         return value
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if is_number(value):
         return repr(value)
     rows = list(value.items()) if isinstance(value, dict) else value
     if not isinstance(rows, list) or not all(isinstance(row, list | tuple) for row in rows):

@@ -415,7 +415,8 @@ def _scaled_rows_with(module: Kernel, block: ClippedRows) -> ClippedRows:
     limits = np.ravel(clipped.limit * block.stretch)
     shifts = None if rows.shifts is None else rows.shifts.reshape(-1)
     of_rows = rows.rows, rows.scales.reshape(-1), shifts, rows.centre, limits
-    return replace(block, fused=ScaledSums(module, code, *of_rows, row_sum.intercept, row_sum.largest_weight, is_plain()))
+    sums = ScaledSums(module, code, *of_rows, row_sum.intercept, row_sum.largest_weight, is_plain())
+    return replace(block, fused=sums.add_to)
 
 
 def _scaled_agree(module: Kernel) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -32,13 +32,6 @@ _FARTHEST = 2.0**200
 """Rows that are longer than so many radii are not scaled when they are used: a slope times their scale might underflow."""
 
 
-class FusedSums(Protocol):
-    """Sums over the rows of one block that are made in one pass, score and slope of a row beside its part of the sum."""
-
-    def add_to(self, gradient: Array, labels: Targets, weights: Array, row_weights: Array | None) -> None:
-        """Add the sum over the rows, at weights (D,), to `gradient` (D,)."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ClippedRows:
     """One block that a sum has clipped. Nobody writes to it.
@@ -48,13 +41,14 @@ class ClippedRows:
     row_sum : the `confide.erm.row_sums.RowSum` that clipped the rows
     rows : the clipped rows
     stretch : the bound on a row over its length (m, 1), if the loss asks for it
-    fused : makes the sums of these rows at one vector of weights; None where `RowSum` makes them
+    fused : adds the sum over these rows to a gradient (D,), by labels, weights (D,) and weights of rows, in one pass: score
+        and slope of a row beside its part of the sum. None where `RowSum` makes the sums
     """
 
     row_sum: Any
     rows: Any
     stretch: Array | float
-    fused: FusedSums | None = None
+    fused: Callable[[Array, Targets, Array, Array | None], None] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -163,7 +163,7 @@ class RowSum:
         if type(rows) is ClippedRows:
             clipped, stretch = rows.of(self)
             if rows.fused is not None and len(weights) == 1:
-                rows.fused.add_to(totals.gradient[0], labels, weights[0], row_weights)
+                rows.fused(totals.gradient[0], labels, weights[0], row_weights)
                 return
         else:
             many = self.order >= 2 or len(weights) * self.loss.constants.n_outputs > MANY_SCORES

@@ -23,7 +23,7 @@ from confide.effects.picture import (
     tick_text,
     ticks_of,
 )
-from confide.errors import wording
+from confide.errors import is_number, wording
 from confide.estimators.linear_model import released_model
 from confide.estimators.released import ReleasedCoefficient, ReleasedCoefficients, effects_of, outcome_of, words_on_noise
 from confide.inference.rates import readable
@@ -338,8 +338,7 @@ def _shown_values(points: Points, effect: Effect, axis: int) -> list[object]:
 
 
 def _short(value: object, longest: int) -> str:
-    is_number = isinstance(value, float | int) and not isinstance(value, bool)
-    text = number_text(float(f"{value:.4g}")) if is_number else str(value)
+    text = number_text(float(f"{value:.4g}")) if is_number(value) else str(value)
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
