@@ -16,6 +16,7 @@ from confide.errors import ParameterError, wording
 
 if TYPE_CHECKING:
     from confide.estimators.linear_model import PrivateLinearModel
+    from confide.planning.advice import Verdict
     from confide.privacy.mechanism import Plan
     from confide.training.plan import AnyPlan
 
@@ -83,9 +84,7 @@ def plan(
     if forecasts:
         document["forecast"] = [forecast_document(forecast, coverage=COVERAGE) for forecast in forecasts]
     screen = output.Screen(output_format)
-    of_interest = () if decided.intervals is None else decided.intervals.sentences()
-    said = (*verdict.sentences, *of_interest, *([] if details else document["cautions"]))
-    screen.show([heading("Verdict, from public facts alone"), Block("list", said)])
+    screen.show(_blocks_of_verdict(verdict, decided, [] if details else document["cautions"]))
     if details:
         screen.show(_details(decided, beside, output.blocks_of_choices(model, chosen, kernel)))
     if forecasts and (details or curve):
@@ -146,6 +145,12 @@ def require_one(first: object, second: object, names: str) -> None:
     """Refuse two options unless exactly one of them is given."""
     if (first is None) == (second is None):
         raise ParameterError(f"give either {names}.")
+
+
+def _blocks_of_verdict(verdict: Verdict, plan: AnyPlan, cautions: list[str]) -> Iterator[Block]:
+    yield heading("Verdict, from public facts alone")
+    of_interest = () if plan.intervals is None else plan.intervals.sentences()
+    yield Block("list", (*verdict.sentences, *of_interest, *cautions))
 
 
 def _details(plan: AnyPlan, beside: list[str], choices: Iterator[Block]) -> Iterator[Block]:
