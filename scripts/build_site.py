@@ -57,7 +57,7 @@ def stacked(text: str) -> str:
         lengths = [[len(html.unescape(plain(cell))) for cell in row] for row in rows if row]
         if not lengths or any(len(row) != len(heads) for row in lengths):
             return found[0]
-        words = [0 if re.fullmatch(r"[\d.,+x() -]*", plain(cell)) else len(plain(cell)) for row in rows for cell in row]
+        words = [0 if re.fullmatch(r"[\d.,+/x() -]*", plain(cell)) else len(plain(cell)) for row in rows for cell in row]
         widths = [max(column) for column in zip(*lengths, strict=True)]
         sentences = sum(length > _SHORT for length in words) > 0.4 * len(words) or max(widths[1:], default=0) > _SENTENCE
         if len(heads) < 3 or not sentences or sum(min(width, _WRAPS) for width in widths) < _TELEPHONE:
