@@ -25,6 +25,10 @@ regression = confide.Ridge(budget=confide.PureDP(1.0), target_bound=1.0, ledger=
 prediction: float = float(regression.fit(X, y).predict(X)[0])
 found = confide.evaluate(model, X, y, budget=1.0)
 rows: int | None = found.n_rows
+errors = confide.evaluate(regression, X, y, budget=1.0, n_bins=0)
+squared: float | None = errors.r2.value
+compared = confide.evaluate(model, X, y, budget=1.0, other=model)
+gained: float | None = compared.rates["accuracy"].value
 table = model.summary(adjust="holm", units="encoded")
 query: str = model.to_sql("people", "duckdb")
 confide.AdditiveClassifier(1.0, knots={"age": 4}, interactions=[["age", "hours"]], penalty={"age": "smooth"})
@@ -47,7 +51,9 @@ confide.nonexistent  # wrong: attr-defined
 confide.Ridge(1.0, target_bound="a")  # wrong: arg-type
 confide.Ledger(limits=1.0)  # wrong: call-arg
 model.guarantee_.statment()  # wrong: attr-defined
-confide.evaluate(model, X, y, budgett=1.0)  # wrong: call-arg
+confide.evaluate(model, X, y, budgett=1.0)  # wrong: call-overload
+errors.auc  # wrong: attr-defined
+compared.auc  # wrong: attr-defined
 confide.load()  # wrong: call-arg
 confide.KernelSVC(1.0, kernel="gauss")  # wrong: arg-type
 confide.AdditiveRegressor(1.0, loss="hubert")  # wrong: arg-type

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -305,6 +305,34 @@ def _layout(
     return ClassPairTables(n_groups, n_classes, clip, largest_difference_of_losses(scorers[0], scorers[1], clip))
 
 
+class _Options(TypedDict, total=False):
+    """The options of every evaluation, for type checkers, who learn from the model which kind it is."""
+
+    exposure: object
+    budget: float | Budget | None
+    ledger: Ledger | Batch | None
+    n_bins: int | None
+    groups: str | CategoryColumn | None
+    clip: float | None
+    level: float
+    neighbours: Literal["replace-one", "add-or-remove-one"] | Neighbours
+    max_rows_per_person: int
+    allow_hidden: bool
+    random_state: int | None
+
+
+@overload
+def evaluate(
+    model: LinearRegressor, X: Any, y: Any = None, *, other: None = None, **options: Unpack[_Options]
+) -> NumberEvaluation: ...
+@overload
+def evaluate(
+    model: LinearClassifier, X: Any, y: Any = None, *, other: None = None, **options: Unpack[_Options]
+) -> Evaluation | ClassEvaluation: ...
+@overload
+def evaluate(
+    model: PrivateLinearModel, X: Any, y: Any = None, *, other: PrivateLinearModel, **options: Unpack[_Options]
+) -> ModelComparison: ...
 @keeps_released
 def evaluate(
     model: PrivateLinearModel,
