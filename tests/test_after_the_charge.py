@@ -165,7 +165,7 @@ HOLDING = {
         "FourierMap._of_few",
         "FourierMap.names",
         "_checked_list",
-        "_coordinates",
+        "public_numbers",
         "_norm",
         "_orthogonalised",
         "of_columns",

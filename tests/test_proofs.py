@@ -84,6 +84,7 @@ NOT_PROVEN = {
         "privacy.curvature.deviations_of_curvature",
     ),
     "parts of a plan that are absent, or 0": (
+        "privacy.mechanism.Plan.pairs",
         "privacy.mechanism.Plan.seal_share",
         "privacy.mechanism.Plan.intervals",
         "privacy.*Plan.parts",

@@ -107,17 +107,18 @@ class NotCertified(ConfideError, RuntimeError):  # noqa: N818 - as above
     """The computed minimiser could not be certified, so nothing is released. The charge stays."""
 
 
-def checked_flag(name: str, value: object) -> bool:
+def checked_flag(name: str, value: object, refusal: type[ParameterError] = ParameterError) -> bool:
     """True or False, if it is one of them: the text "False" would count as true. NumPy's are taken as well.
 
     Parameters
     ----------
     name : the parameter
     value : what was given for it
+    refusal : what is raised
     """
     if is_flag(value):
         return bool(value)
-    raise ParameterError(f"{name} must be True or False.")
+    raise refusal(f"{name} must be True or False.")
 
 
 # What values are, as users, TOML and JSON give them, and how they are read. Every room asks it here.

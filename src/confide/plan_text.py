@@ -97,7 +97,9 @@ def weights_on_grid(plan: Any) -> bool:
 def multiples(plan: Any) -> str:
     """Which numbers of a release are multiples of which power of two."""
     of_parts = (f" and, {part.query.of_grid}, of 2^{part.lattice.exponent}" for part in plan.parts)
-    return f"multiples of 2^{plan.lattice.exponent}{''.join(of_parts)}"
+    other = getattr(plan, "without", None)
+    without = "" if other is None else f" or, without random features, {multiples(other)}"
+    return f"multiples of 2^{plan.lattice.exponent}{''.join(of_parts)}{without}"
 
 
 def grid_sentence(plan: Any) -> str:
@@ -129,6 +131,7 @@ def plan_document(plan: Any) -> dict[str, Any]:
             grid_exponent=lattice.exponent if lattice else None,
         ),
         **{part.query.name: part.query.document(part) for part in plan.parts},
+        **({} if plan.without is None else {"without": plan.without.to_dict()}),
     }
 
 

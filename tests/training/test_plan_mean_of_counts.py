@@ -186,7 +186,7 @@ def test_a_plan_has_one_part_of_each_kind_and_none_of_another(budget):
     """A doubled part would be released again under one charge, and a foreign one would get the rows."""
     plan = PoissonRegressor(budget, target_bound=20.0).plan(60_000, 10)
     (part,) = [part for part in plan.parts if type(part.query) is CountsAndResiduals]
-    check_parts(plan.parts)
+    check_parts(plan)
     query = Mine(*(getattr(part.query, name) for name in part.query.__dataclass_fields__))
     others = [
         replace(part, share=0.5 * part.share),
@@ -195,6 +195,6 @@ def test_a_plan_has_one_part_of_each_kind_and_none_of_another(budget):
     ]
     for parts in ((*plan.parts, part), *((*plan.parts, other) for other in others), (others[1],), (others[2],)):
         with pytest.raises(ParameterError, match="made by another mechanism"):
-            check_parts(parts)
+            check_parts(replace(plan, parts=parts))
         with pytest.raises(ParameterError, match="made by another mechanism"):
             lattices_of(replace(plan, parts=parts))

@@ -42,7 +42,7 @@ PLACES = {
 """What a guarantee assumes about each place where rows can lie; nothing where this process reads the rows itself."""
 
 
-RowMapChange: TypeAlias = Callable[[Any], RowMap | None]
+RowMapChange: TypeAlias = Callable[[Any], RowMap | None] | None
 
 
 class CheckedSource(SummableRows, Protocol):
@@ -80,7 +80,10 @@ class CheckedSource(SummableRows, Protocol):
         raise InputTypeError(_ROWS_NOT_READ_HERE)
 
     def remapped(self, change: RowMapChange) -> CheckedSource:
-        """The same rows by another map than their own: `change` makes it, or None for encoded rows, in blocks as long."""
+        """The same rows by another map than their own: `change` makes it, or None for encoded rows, in blocks as long.
+
+        Where there is no change at all, they are encoded rows in blocks of their own.
+        """
         raise InputTypeError(_ROWS_NOT_READ_HERE)
 
     def with_atoms(self, atoms: tuple[tuple[float, ...], ...]) -> CheckedSource:
@@ -595,6 +598,9 @@ class MemorySource(CheckedSource):
 
     def remapped(self, change: RowMapChange) -> MemorySource:
         mapped: Any = self.blocks
+        if change is None:
+            object.__setattr__(mapped, "_kept", None)
+            return replace(self, blocks=replace(mapped.blocks, rows_in_block=0))
         if (made := change(mapped.fourier_map)) is not None:
             # After the charge there may not be so much memory twice. Whoever still reads the rows before makes them again.
             object.__setattr__(mapped, "_kept", None)

@@ -263,7 +263,7 @@ class FederatedSource(CheckedSource):
 
     def remapped(self, change: RowMapChange) -> FederatedSource:
         # Parties make the map again from its scales, and take none for sums of encoded rows.
-        made: Any = change(self.fourier)
+        made: Any = None if change is None else change(self.fourier)
         if made is None:
             return replace(self, n_features=self.fourier.n_inputs)
         return replace(self, fourier=made, scales=made.features.scales)

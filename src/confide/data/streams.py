@@ -130,9 +130,9 @@ class Reading:
     atoms: tuple[tuple[float, ...], ...] | None = None
 
     def remapped(self, change: RowMapChange) -> Reading:
-        """The same with another map, or with None, and with blocks and pieces of as many rows."""
-        made = change(self.fourier)
-        sizes = (self.rows_in_block, self.rows_in_piece) if made is None else (0, 0)
+        """The same with another map, or with None and blocks and pieces of as many rows; without a change, of their own."""
+        made = None if change is None else change(self.fourier)
+        sizes = (self.rows_in_block, self.rows_in_piece) if change is not None and made is None else (0, 0)
         return replace(self, fourier=made, block_rows=sizes[0], piece_rows=sizes[1])
 
     @property

@@ -17,7 +17,7 @@ from scipy.sparse import issparse
 from confide.array_types import Array, Indices, Rows, SparseRows
 from confide.erm.coded_rows import CodedRows, intervals_of, only_bytes, unchangeable
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, RowBound, canonical, scaled_to_norm, with_entries
-from confide.errors import ParameterError, is_list, is_number
+from confide.errors import ParameterError, is_list, is_number, wording
 
 _BAND_GROUPS = 16
 """Number of groups whose sums one product computes: small enough for wide rows, and large enough for usual schemas."""
@@ -118,10 +118,7 @@ class GroupBound:
 
     def _clip_sparse(self, block: SparseRows) -> SparseRows:
         if self._bands:
-            raise ParameterError(
-                "the row bound has groups of several columns, and sparse rows can be clipped to a ball or a box alone. Give "
-                "a number, a BallBound or a BoxBound; or pass dense rows, or raw columns with a schema."
-            )
+            raise ParameterError(wording("sparse rows in groups"))
         limits = self._limits[block.indices]
         entries = np.nan_to_num(block.data, nan=-np.finfo(np.float64).max)
         return with_entries(block, np.clip(entries, -limits, limits))

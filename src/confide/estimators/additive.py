@@ -260,7 +260,8 @@ class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
         Returns
         -------
         Schema
-            A fit with this schema chooses nothing more but atoms, which it finds in its rows.
+            A fit with this schema chooses nothing more but atoms, and whether columns act together: it finds both in its
+            rows.
 
         Raises
         ------
@@ -326,6 +327,11 @@ class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
 
     def _settings(self, encoder: Encoder | None, *, set_aside: float = 0.0, names: NamesOfColumns | None = None) -> Settings:
         settings = super()._settings(encoder, set_aside=set_aside, names=names)
+        features = None if encoder is None else encoder.schema.random_features
+        is_asked = features is not None and features.if_found and settings.may_scale and settings.mechanism == "auto"
+        if encoder is not None and is_asked:
+            others = self._settings(Encoder(encoder.schema.without_features), names=names)
+            settings = replace(settings, without=replace(others, mechanism="gradient"))
         monotone = checked_monotone(self.monotone, getattr(encoder, "schema", None), getattr(settings.prior, "declared", ()))
         return replace(settings, monotone=tuple(monotone.items()))
 

@@ -237,6 +237,8 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
         encoder = parameters.checked_schema(schema)
         if given.scores_rows:  # parties send no counts
             encoder = self._with_slots(encoder, given.n_rows_given)
+        elif encoder is not None:
+            encoder = Encoder(encoder.schema.with_features_always)
         chosen = self._with_chosen_features(encoder, given.n_rows_given)
         settings = chosen._settings(encoder, names=given.column_names)
         if settings.own_penalty is not None:
@@ -371,6 +373,8 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
 
         A penalty that names columns of numbers becomes one strength for each column, in their order, if `names` are given.
         """
+        # Fits of a search, of which there may be several, do not find whether columns act together.
+        schema = None if schema is None else schema.with_features_always
         self.set_params(schema=schema, **self._written_in_schema)
         chosen = self._with_chosen_features(parameters.checked_schema(schema), count)
         self.set_params(**chosen.get_params(deep=False))

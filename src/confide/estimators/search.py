@@ -392,7 +392,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
             schemas.append(model._schema_of_rows(own))
             refuse_persons(schemas[-1], "a search needs")
             model._take_choices(schemas[-1], own.n_rows_given, own.column_names)
-            encoder = parameters.checked_schema(schemas[-1])
+            encoder = parameters.checked_schema(model.schema)
             settings.append(model._settings(encoder))
             specifications.append(model._specification(settings[-1], encoder, seed))
         charge = Charge(ledger, seed, f"{type(self).__name__}.fit")
@@ -429,7 +429,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
             before_charge(charge, plan.event.budget, noises, unusual, learned, best or None)
             release = partial(_chosen, plan, rows_of_all)
             index, fit, noisy_score = charge_and_release(release, plan.event, Neighbours.REPLACE_ONE, charge)
-            chosen = model_of(fit, plan.plans[index].alpha, guarantees[index], rows_of_all[index], settings[index])
+            chosen = model_of(fit, plan.plans[index], guarantees[index], rows_of_all[index], settings[index])
         models[index]._hold(chosen)
         if are_positions:
             models[index]._give_positions()
@@ -667,11 +667,15 @@ def plans_again(model: Any) -> tuple[AnyPlan, AnyPlan]:
     n_rows = None if model.n_rows_bounds is not None else facts.n_rows[0]
     classes = {"n_classes": len(released.domain)} if len(released.domain) > 2 else {}
     plan: AnyPlan = model.plan(n_rows, n_features, **classes)
-    return plan, plan
+    if released.encoder is None or released.encoder.schema.features_not_found is None:
+        return plan, plan
+    if (without := getattr(plan, "without", None)) is None:
+        raise ParameterError("no fit of this schema and budget leaves its random features out.")
+    return without, plan
 
 
 def before_fit(model: Any) -> Any:
-    """The model with the schema and the parameters of which its plan was made: without the atoms that its fit found."""
+    """The model with the schema and the parameters of which its plan was made: without what its fit found."""
     made, facts = copy(model), model.guarantee_.circumstances
     if hasattr(model, "atoms") and facts is not None and facts.place == "parties":
         made.atoms = False  # parties send no counts

@@ -172,7 +172,7 @@ class FourierMap:
 
     def _draw(self) -> Array:
         n_frequencies = self.n_features // 2
-        drawn = None if self.reach else _coordinates(self.kernel, self.seed, n_frequencies * self.n_inputs)
+        drawn = None if self.reach else public_numbers(self.kernel, self.seed, n_frequencies * self.n_inputs)
         frequencies = self._of_few(n_frequencies) if drawn is None else drawn.reshape(n_frequencies, self.n_inputs)
         if self.orthogonal:
             blocks = range(0, n_frequencies, self.n_inputs)
@@ -191,8 +191,8 @@ class FourierMap:
         times, made, seen = dict[int, Array](), [], Counter[int]()
         for origin, scale in zip(self.origins, self.scales or repeat(1.0), strict=False):
             if origin not in times:  # exponential times, at a rate of the squared scale
-                times[origin] = np.abs(_coordinates("cauchy", self.seed, count, f", column {origin}")) / scale**2
-            made.append(_coordinates(self.kernel, self.seed, count, f", column {origin}, part {seen[origin]}"))
+                times[origin] = np.abs(public_numbers("cauchy", self.seed, count, f", column {origin}")) / scale**2
+            made.append(public_numbers(self.kernel, self.seed, count, f", column {origin}, part {seen[origin]}"))
             seen[origin] += 1
         last = np.sort(list(times.values()), axis=0)[min(self.reach, len(times)) - 1]
         drawn = [own * (times[origin] <= last) for origin, own in zip(self.origins, made, strict=True)]
@@ -321,7 +321,7 @@ def _norm(n_features: int) -> float:
     return 1.0 - max(2.0**-39, n_features * 2.0**-50)
 
 
-def _coordinates(kernel: str, seed: int, count: int, part: str = "") -> Array:
+def public_numbers(kernel: str, seed: int, count: int, part: str = "") -> Array:
     """The first `count` coordinates that a seed gives for a part of the frequencies, each from a word of 64 bits."""
     label = f"confide random Fourier features, stream {_STREAM}, seed {seed}{part}"
     words = np.frombuffer(shake_256(label.encode()).digest(8 * count), dtype="<u8")
@@ -481,6 +481,59 @@ class CurvesAndFeatures:
         return cls(FourierMap.from_dict(value["features"]), value["feature_norm"], value["row_norm"])
 
 
+# Products of coarse cells of two columns, from which follows whether columns act together.
+
+CELLS = 4
+"""The number of coarse cells of a column."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProductsOfPairs:
+    """Maps an encoded row to the products of its places in coarse cells of two columns, for all pairs of some columns.
+
+    Parameters
+    ----------
+    cells : array (D + 1, 4 k), 0, 1, 1/2 and -1/2: how much each entry of a row, and a constant 1, count in the four cells
+        of each of k columns
+    units : array (D,), by which entries are divided before
+
+    Attributes
+    ----------
+    n_features : number of products, CELLS^2 k (k - 1) / 2
+    row_bound : a ball that holds every row of products: those of a pair add up to 1 at most
+    """
+
+    cells: Array
+    units: Array
+    n_features: int = field(init=False)
+    row_bound: BallBound = field(init=False)
+    _factors: tuple[NDArray[np.intp], NDArray[np.intp]] = field(init=False, repr=False)
+    """For each product the places that it multiplies."""
+
+    def __post_init__(self) -> None:
+        first, second = np.triu_indices(self.cells.shape[1] // CELLS, 1)
+        one, other = np.divmod(np.arange(CELLS**2), CELLS)
+        factors = ((CELLS * first[:, None] + one).ravel(), (CELLS * second[:, None] + other).ravel())
+        made = {"_factors": factors, "n_features": len(factors[0]), "row_bound": bound_of_pairs(len(first))}
+        for name, value in made.items():
+            object.__setattr__(self, name, value)
+
+    def transform(self, rows: Rows) -> Array:
+        """The products (m, n_features) of rows (m, D), in the order of the pairs. Each is a function of its row alone.
+
+        Entries are rounded to a grid on which sums of them are exact, whatever their order.
+        """
+        bits = 51 - len(self.units).bit_length()
+        places = on_grid(np.clip(rows / self.units, -1.0, 1.0), bits) @ self.cells[:-1] + self.cells[-1]
+        products: Array = places.take(self._factors[0], axis=1) * places.take(self._factors[1], axis=1)
+        return products
+
+
+def bound_of_pairs(n_pairs: int) -> BallBound:
+    """The bound on the products of so many pairs of columns."""
+    return BallBound(math.sqrt(n_pairs) * (1.0 + 2.0**-30))
+
+
 def has_found_scales(fourier: object, known: object) -> bool:
     """Whether a map has scales, and is without them the map `known`, which has none."""
     if not (isinstance(fourier, CurvesAndFeatures) and isinstance(known, CurvesAndFeatures)) or known.features.scales:
@@ -510,6 +563,7 @@ class RandomFeatures:
         have the same length scale, but where a fit may find scales with a part of its budget
     columns : how many columns of the schema each feature is a function of, drawn with chances in proportion to the squared
         scales; 0 for all columns
+    if_found : whether a fit leaves them out unless a part of its budget finds that columns act together
 
     Raises
     ------
@@ -523,6 +577,7 @@ class RandomFeatures:
     seed: int = 0
     scales: tuple[float, ...] = ()
     columns: int = 0
+    if_found: bool = False
 
     def __post_init__(self) -> None:
         number = partial(checked_whole, low=2, high=_MOST_FEATURES, refusal=SchemaError)
@@ -531,6 +586,7 @@ class RandomFeatures:
         scales = partial(_checked_list, check=_SCALE, refusal=SchemaError)
         few = partial(checked_whole, low=0, high=_MOST_FEATURES, refusal=SchemaError)
         keep(self, "random_features: ", number=number, length_scale=size, norm=size, seed=seed, scales=scales, columns=few)
+        keep(self, "random_features: ", if_found=partial(checked_flag, refusal=SchemaError))
         if self.number % 2:
             raise SchemaError("random_features: number must be even, because each frequency gives a cosine and a sine.")
 
@@ -555,13 +611,14 @@ class RandomFeatures:
 
     def to_dict(self) -> dict[str, Any]:
         """The form that a schema in JSON or TOML has."""
-        return described_fields(self, "number", "length_scale", "norm", "seed", "scales", "columns")
+        return described_fields(self, "number", "length_scale", "norm", "seed", "scales", "columns", "if_found")
 
     def __str__(self) -> str:
         apart = " over a scale for each column" if self.scales and not self.columns else ""
         columns = f"{self.columns} drawn columns each" if self.columns else "all columns"
         length = shown_number(self.length_scale)
-        return f"{self.number} random features of {columns}, length scale {length}{apart}, norm {shown_number(self.norm)}"
+        said = f"{self.number} random features of {columns}, length scale {length}{apart}, norm {shown_number(self.norm)}"
+        return f"{said}, if columns are found to act together" if self.if_found else said
 
 
 def of_columns(scales: Sequence[Any], bound: GroupBound) -> tuple[Any, ...]:

@@ -496,6 +496,7 @@ def _cohort(described: Any) -> tuple[str, str]:
 _EXPOSURE = 'exposure must be a table such as { column = "years", low = 0.1, high = 5 }.'
 _TARGET = wording("shape of a target")
 _WEIGHT = 'weight must be a table such as { column = "design_weight", high = 20 }.'
+_FEATURES = ("random_features", "features_not_found")
 _RANDOM_FEATURES = "random_features must be a table, as in random_features = { number = 500, length_scale = 1.5 }."
 
 
@@ -514,6 +515,8 @@ class Schema:
         curve beside its straight line
     random_features : a mapping with the keys number, length_scale, norm and seed, or a `RandomFeatures`: models append
         random Fourier features of the encoded row to it; optional
+    features_not_found : random features likewise, which a fit left out because it found that columns do not act together;
+        fits write it
     weight : a mapping with the keys column, high and mean, or a `RowWeight`: the column that says how much each row counts
         in a fit, its cap, and its mean if that is public; optional
     cohort : a mapping with the keys column and value: only rows with this value in this column are used, and nobody has rows
@@ -541,6 +544,7 @@ class Schema:
     person: str | None
     interact: tuple[Interaction, ...]
     random_features: RandomFeatures | None
+    features_not_found: RandomFeatures | None
     weight: RowWeight | None
     cohort: tuple[str, str] | None
     table: Mapping[str, object] = field(compare=False)
@@ -561,6 +565,7 @@ class Schema:
         weight: RowWeight | Mapping[str, Any] | None = None,
         cohort: Mapping[str, Any] | tuple[str, Label] | None = None,
         table: Mapping[str, object] = MappingProxyType({}),
+        features_not_found: RandomFeatures | Mapping[str, Any] | None = None,
     ) -> None:
         made = {
             "columns": columns_of(columns),
@@ -568,11 +573,14 @@ class Schema:
             "person": person,
             "weight": made_of(RowWeight, "weight", weight, _WEIGHT),
             "random_features": made_of(RandomFeatures, "random_features", random_features, _RANDOM_FEATURES),
+            "features_not_found": made_of(RandomFeatures, "features_not_found", features_not_found, _RANDOM_FEATURES),
             "cohort": None if cohort is None else _cohort(cohort),
             "table": _written(table),
         }
         for name, value in made.items():
             object.__setattr__(self, name, value)
+        if self.random_features and self.features_not_found:
+            raise SchemaError("features_not_found: a fit that left random features out has none; leave out random_features.")
         object.__setattr__(self, "choosing", self.cohort[0] if self.cohort else self.person)
         object.__setattr__(self, "beside", tuple(filter(None, (self.weight, self.target and self.target.exposure))))
         self._check_names()
@@ -631,7 +639,7 @@ class Schema:
         """
         if not is_mapping(mapping):
             raise SchemaError(wording("no schema"))
-        known = ("columns", "target", "person", "cohort", "weight", "interact", "random_features", "table")
+        known = ("columns", "target", "person", "cohort", "weight", "interact", "table", *_FEATURES)
         check_keys("the schema", mapping, known, " (columns are described below [columns])")
         if not is_mapping(mapping.get("columns")):
             raise SchemaError('the schema has no table "columns"; describe each column there, by its name.')
@@ -679,6 +687,7 @@ class Schema:
             "weight": self.weight and self.weight.to_dict(),
             "interact": [interaction.described() for interaction in self.interact] or None,
             "random_features": self.random_features and self.random_features.to_dict(),
+            "features_not_found": self.features_not_found and self.features_not_found.to_dict(),
             "table": self.table or None,
             "columns": {column.name: column.to_dict() for column in self.columns},
         }
@@ -694,7 +703,7 @@ class Schema:
             replace(column, knots=(), atoms=(), released_atoms=None) if column.is_number else column
             for column in self.columns
         )
-        return replace(self, columns=tuple(columns), interact=(), random_features=None)
+        return replace(self, columns=tuple(columns), interact=(), random_features=None, features_not_found=None)
 
     @property
     def plain(self) -> Schema:
@@ -703,8 +712,21 @@ class Schema:
 
     @property
     def before_fit(self) -> Schema:
-        """The schema without the atoms that the fit found whose schema this is."""
-        return replace(self, columns=tuple(column.before_fit if column.is_number else column for column in self.columns))
+        """The schema without what the fit found whose schema this is: without atoms, and with random features left out."""
+        columns = tuple(column.before_fit if column.is_number else column for column in self.columns)
+        features = self.random_features or self.features_not_found
+        return replace(self, columns=columns, random_features=features, features_not_found=None)
+
+    @property
+    def with_features_always(self) -> Schema:
+        """The schema of a fit that cannot find whether columns act together."""
+        features = self.random_features
+        return self if features is None else replace(self, random_features=replace(features, if_found=False))
+
+    @property
+    def without_features(self) -> Schema:
+        """The schema of a fit that left its random features out."""
+        return replace(self, random_features=None, features_not_found=self.random_features)
 
     @property
     def for_another_fit(self) -> Schema:
@@ -712,7 +734,7 @@ class Schema:
         if self.before_fit == self:
             return self
         columns = (column.for_another_fit if column.is_number else column for column in self.columns)
-        return replace(self, columns=tuple(columns))
+        return replace(self, columns=tuple(columns), features_not_found=None)
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -756,6 +778,7 @@ class Schema:
         lines = [f"Schema of {len(self.columns)} column{'s'[: len(self.columns) != 1]}{others}"]
         lines += [f"  {column.name:{width}}  {column}" for column in self.columns]
         together = [*self.interact, *([] if self.random_features is None else [self.random_features])]
+        together += [] if self.features_not_found is None else ["no interactions: columns were not found to act together"]
         return "\n".join(lines + [f"  {line}" for line in together])
 
 

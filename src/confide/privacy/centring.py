@@ -26,7 +26,7 @@ from confide.erm.row_bounds import (
 )
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 from confide.plan_text import document_of_sum
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.certificate import GradientRounding
@@ -65,11 +65,7 @@ class CentreOfRows(SumQuery):
 
     def sentence(self, part: SumPlan[CentreOfRows]) -> str:
         """What is released, for the guarantee."""
-        return (
-            f"Before the weights, the sum of the clipped rows is released with noise, to find their middle; it costs "
-            f"{part.share:.2g} of the budget, which covers both. Rows are moved by that middle and shortened, and the "
-            f"weights are given for rows as they were."
-        )
+        return wording("sentence of a centre", share=part.share)
 
     @property
     def row_sum(self) -> RowSum:

@@ -14,7 +14,7 @@ from confide.array_types import Weights
 from confide.erm.losses import LossConstants
 from confide.erm.objective import KeptObjective, Solver
 from confide.erm.penalties import RIDGE, Penalty
-from confide.errors import InsufficientRegularisation, NotCertified
+from confide.errors import InsufficientRegularisation, NotCertified, wording
 from confide.privacy.shapes import LARGEST_BLOCK
 
 _UNIT = 2.0**-53
@@ -224,10 +224,7 @@ def certify(objective: KeptObjective, weights: Weights, tolerance: float, roundi
         bound = norm * (1.0 + _gamma(weights.shape[1] + 4)) + 1.01 * error
         # Written as "not <=" and not as ">", so that a NaN fails.
         if not bound <= tolerance:
-            raise NotCertified(
-                "the minimiser could not be certified, so nothing is released; what was charged stays charged. Data cannot "
-                "cause this: unless a penalty of your own fails, report it with the versions of confide, NumPy and SciPy."
-            )
+            raise NotCertified(wording("not certified"))
 
 
 def _gamma(k: int) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, TypeAlias
 
-from confide.errors import ParameterError, checked_count
+from confide.errors import ParameterError, checked_count, wording
 from confide.privacy.budgets import ZCDP, Budget, Neighbours, PureDP, as_budget, budget_from_dict
 from confide.privacy.gaussian import GaussianMechanism
 from confide.privacy.objective_account import GaussianObjective
@@ -177,7 +177,4 @@ def _translated(value: Any) -> tuple[Event, ...]:
             if len(parts) * count > _MOST_EVENTS:
                 raise ParameterError(f"a charge has at most {_MOST_EVENTS:,} events; compose these before they are charged.")
             return parts * count
-    raise ParameterError(
-        f"{type(value).__name__} cannot be counted here. Give a budget, a plan, or a Gaussian, Laplace, zCDP or composed "
-        f"event of dp_accounting, with noise of a finite size."
-    )
+    raise ParameterError(wording("cannot be counted", kind=type(value).__name__))

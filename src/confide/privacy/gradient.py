@@ -22,7 +22,7 @@ from confide.erm.objective import Solver
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
 from confide.erm.transformed_losses import ClippedSlopes
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 from confide.plan_text import blocks_with, gradient_lines, multiples, plan_document
 from confide.privacy.budgets import Budget, Neighbours, budget_of_row
 from confide.privacy.gaussian import GaussianMechanism, mu_within
@@ -179,10 +179,7 @@ class NoisyGradients:
     def plan(self, problem: Problem, budget: Budget) -> Plan:
         """The plan with the least noise at which all sums together cost the budget."""
         if not budget.is_private or budget.is_pure:
-            raise ParameterError(
-                f"mechanism='gradient' adds Gaussian noise, which needs a budget ApproxDP(epsilon, delta) or ZCDP(rho), and "
-                f"the budget is {budget}."
-            )
+            raise ParameterError(wording("gradients need Gaussian noise", budget=budget))
         of_row = budget_of_row(budget, problem.rows_per_person)
         mu = mu_within(of_row, problem.beside_mu)
         if not mu > 0.0:
@@ -190,16 +187,10 @@ class NoisyGradients:
         problem, descent = self.decide(problem, mu)
         limited = 0.0 < descent.slope_limit <= problem.loss.constants.lipschitz and descent.radius <= _LARGEST_RADIUS
         if not limited or descent.n_steps < 1:
-            raise ParameterError(
-                "noisy gradients need at least one step, a limit of at most the largest slope, and a radius of at most "
-                "2^520."
-            )
+            raise ParameterError(wording("steps of noisy gradients"))
         exact, rounding = descent.sensitivity(problem), descent.rounding(problem)
         if not 2.0 * rounding <= _LARGEST_INFLATION * exact:
-            raise ParameterError(
-                f"sums of slopes over up to {problem.n_rows_high} rows are too inexact in double precision. Narrow "
-                f"n_rows_bounds, or take a loss that bends less."
-            )
+            raise ParameterError(wording("inexact sums of slopes", n_rows_high=problem.n_rows_high))
         sensitivity = (exact + 2.0 * rounding) * _UP
         # T sums of the same mu are one Gaussian mechanism of mu sqrt(T): theorem 3.
         of_step = mu / math.sqrt(descent.n_steps) * _DOWN

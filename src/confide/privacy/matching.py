@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,12 @@ from confide.array_types import Array, Weights
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
 from confide.erm.target_losses import PoissonLoss
-from confide.errors import ParameterError
-from confide.plan_text import Part, document_of_sum
+from confide.errors import ParameterError, wording
+from confide.plan_text import document_of_sum
 from confide.privacy import centring, scales, tables
 from confide.privacy.budgets import Budget, Neighbours
+from confide.privacy.gradient import GradientPlan
+from confide.privacy.lattice import LatticeGaussian
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem
 from confide.privacy.noise import Entropy
 from confide.privacy.noisy_sum import SumPlan, SumQuery, refuse_inexact
@@ -71,11 +74,7 @@ class CountsAndResiduals(SumQuery):
 
     def sentence(self, part: SumPlan[CountsAndResiduals]) -> str:
         """What is released, for the guarantee."""
-        return (
-            f"After the weights, the sum of the counts and the sum of what predictions exceed them by, each difference "
-            f"within {self.target_bound:.6g}, are released with noise; they cost {part.share:.2g} of the budget, which "
-            f"covers both. The intercept was moved so that predictions are right in the mean."
-        )
+        return wording("sentence of a matching", target_bound=self.target_bound, share=part.share)
 
     @property
     def row_sum(self) -> RowSum:
@@ -180,14 +179,44 @@ def factor_of(matching: SumPlan[CountsAndResiduals], released: Array) -> float:
     return min(max(1.0 + missing, 1.0 / LARGEST_FACTOR), LARGEST_FACTOR)
 
 
-def check_parts(parts: tuple[Part, ...]) -> None:
-    """Refuse parts of a plan that no page covers: each is a noisy sum of one of four kinds, at most one of a kind.
+def check_parts(plan: Any) -> None:
+    """Refuse parts of a plan that no page covers: each is a noisy sum of one of five kinds, at most one of a kind.
 
-    proofs/matching.md, theorem 3, centring.md, theorem 4, scales.md, theorem 2, and tables.md, theorem 3.
+    proofs/matching.md, theorem 3, centring.md, theorem 4, scales.md, theorems 2 and 5, and tables.md, theorem 3.
     """
-    kinds = [type(part.query) if type(part) is SumPlan else None for part in parts]
-    known = {centring.CentreOfRows, scales.SumsByTarget, tables.AtomsOfColumns, CountsAndResiduals}
-    if not set(kinds) <= known or len(set(kinds)) < len(kinds):
+    known: list[Any] = [
+        centring.CentreOfRows,
+        tables.AtomsOfColumns,
+        CountsAndResiduals,
+        scales.SumsByTarget,
+        scales.PairsByTarget,
+    ]
+    shared, without = 0.0, getattr(plan, "without", None)
+    for part in plan.parts:
+        if type(part) is not SumPlan or type(part.query) not in known:
+            raise ParameterError(ANOTHERS)
+        known.remove(type(part.query))
+        if math.isfinite(part.mu) and type(part.query) is not CountsAndResiduals:  # which has a share of its own: `_is_paid`
+            shared = math.hypot(shared, part.mu)
+    is_covered = shared <= getattr(plan.problem, "beside_mu", 0.0)
+    if not is_covered or (scales.PairsByTarget in known) != (without is None):
+        raise ParameterError(ANOTHERS)
+    if without is not None:
+        _check_without(plan, without)
+
+
+def _check_without(plan: Plan, other: Any) -> None:
+    """Refuse another plan of the weights that the event of this one does not cover: scales.md, theorem 5."""
+    facts, lattice = (
+        attrgetter("neighbours", "rows_per_person", "n_rows_low", "n_rows_high", "largest_weight"),
+        other.lattice,
+    )
+    is_other = type(other) is GradientPlan and isinstance(lattice, LatticeGaussian)
+    if not is_other or facts(other.problem) != facts(plan.problem):
+        raise ParameterError(ANOTHERS)
+    check_parts(other)
+    mu = math.hypot(math.sqrt(other.n_passes) / lattice.multiplier, *(part.mu for part in other.parts))
+    if not {type(part.query) for part in other.parts} <= {centring.CentreOfRows} or not mu <= scales.mu_of_weights(plan):
         raise ParameterError(ANOTHERS)
 
 

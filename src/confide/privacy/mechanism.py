@@ -18,7 +18,7 @@ from confide.erm.objective import KeptObjective, Objective, Solver
 from confide.erm.penalties import RIDGE, Penalty
 from confide.erm.row_bounds import RowBound, before_moving, is_centred, norm_with_intercept
 from confide.erm.source import RowSource
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 from confide.plan_text import Intervals, Part
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.bundles import shapes_of_groups
@@ -90,10 +90,7 @@ class ProblemFacts:
     def check(self, n_rows: int, n_features: int) -> None:
         """Raise ParameterError unless the plan holds for rows of this shape."""
         if n_features != self.n_features or not self.n_rows_low <= n_rows <= self.n_rows_high:
-            raise ParameterError(
-                f"the plan is for {self.n_rows_low} to {self.n_rows_high} rows of {self.n_features} columns, and other rows "
-                f"came. Make a new plan, or widen n_rows_bounds."
-            )
+            raise ParameterError(wording("plan for other rows", own=self))
 
     def check_source(self, source: RowSource) -> None:
         """The same for a source. It may have fewer rows, since rows beyond the cap of a person were dropped."""
@@ -183,10 +180,7 @@ class Problem(ProblemFacts):
         are_in_range = min(penalty.factors) == 1.0 and all(1.0 <= each <= LARGEST_RIDGE_FACTOR for each in penalty.factors)
         is_whole = min(sizes, default=0) > 0 and sum(sizes) == self.n_weights
         if penalty.sizes != sizes or len(penalty.factors) != len(sizes) or not are_in_range or not is_whole:
-            raise ParameterError(
-                f"ridges need {len(sizes)} factors, the least of them 1 and none above {LARGEST_RIDGE_FACTOR:g}, for all "
-                f"weights."
-            )
+            raise ParameterError(wording("factors of ridges", n_sizes=len(sizes), largest_ridge_factor=LARGEST_RIDGE_FACTOR))
 
     @property
     def curved_norm(self) -> float:
@@ -307,8 +301,10 @@ class Plan(Shown):
         What is released besides the weights, at a budget of its own. The release of this plan does not use it.
     parts : tuple of SumPlan
         What a share of the budget pays for before and after the weights: the `atoms` of columns, a `scaling` of the columns
-        in random features, a `centring` of the rows, whose bound the problem then holds with that centre, and a `matching`
-        of the mean of counts, which moves the intercept.
+        in random features, whether `pairs` of columns act together, a `centring` of the rows, whose bound the problem then
+        holds with that centre, and a `matching` of the mean of counts, which moves the intercept.
+    without : Plan or None
+        The plan of the weights without random features, which its part `pairs` may choose: proofs/scales.md, theorem 5.
     reasons : tuple of str
         What `why` says.
     """
@@ -325,13 +321,16 @@ class Plan(Shown):
     seal_share: float = 0.0
     intervals: Intervals | None = None
     parts: tuple[Part, ...] = ()
+    without: Plan | None = None
     reasons: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     minimises: ClassVar[bool] = True
     """Whether the weights are those of a minimiser, but for noise and `parts`. Theorems on their loss rest on it."""
     weights_on_grid = property(plan_text.weights_on_grid)
     grid_sentence = plan_text.grid_sentence
-    scaling, centring, matching, atoms = map(plan_text.part_named, ("scaling", "centring", "matching", "atoms"))
+    scaling, pairs, centring, matching, atoms = map(
+        plan_text.part_named, ("scaling", "pairs", "centring", "matching", "atoms")
+    )
     perturbs_objective, descent = property(plan_text.perturbs_objective), None
 
     largest_slope = property(expected_noise.largest_slope)

@@ -10,6 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 from confide import expected_noise
@@ -246,7 +247,8 @@ def _is_paid(part: SumPlan[Any], plan: Plan) -> bool:
         return part.budget == whole and whole.is_pure and of_weights.is_pure and Fraction(of_weights.amount) <= left
     # The rho of a part with a budget of its own adds up with that of the weights (proofs/matching.md, theorem 3).
     shared = [other for other in plan.parts if getattr(other, "budget", of_weights) == of_weights]
-    together = math.hypot(*(other.mu for other in shared if math.isfinite(other.mu)))
+    # In the order in which plans add them up, so that rounding is the same.
+    together = reduce(math.hypot, (other.mu for other in shared if math.isfinite(other.mu)), 0.0)
     return part.law == "gaussian" and part.budget == of_weights and together <= plan.problem.beside_mu
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from confide.erm.objective import Solver
 from confide.erm.source import RowSource
-from confide.errors import InsufficientRegularisation, ParameterError
+from confide.errors import InsufficientRegularisation, ParameterError, wording
 from confide.privacy.budgets import Budget, budget_of_row, pure_epsilon
 from confide.privacy.certificate import certified_minimiser, insufficient, planned_tolerance
 from confide.privacy.events import PureMechanism
@@ -54,10 +54,7 @@ class OutputPerturbation:
         In place of the hinge the plan has a hinge with the narrowest joint whose minimiser can be certified.
         """
         if self.laplace_alone and not budget.is_pure:
-            raise ParameterError(
-                f"output-laplace is for pure differential privacy, and the budget is {budget}. Give a PureDP budget, or "
-                f"mechanism='output'."
-            )
+            raise ParameterError(wording("output-laplace is pure", budget=budget))
         problem = _with_joint(problem)
         loss = problem.loss_bounds
         if not math.isfinite(loss.smoothness):

@@ -1,19 +1,24 @@
-"""Length scales of random features, one for each column: found from two sums of encoded rows, released before the weights.
+"""What sums over the rows of either class say of random features before the weights: their scales, and whether they pay.
 
 A function of all columns together changes fast along some columns and hardly along others. How much the shares of the
 classes, or the numbers that are predicted, differ between the cells of a column tells which. One pass adds up the encoded
 rows of each class, and exact Gaussian noise on a grid hides each row in both sums. The scales that follow multiply the
 frequencies of the random features, whose norm stays as it is. So the plan of the weights, which was made before, holds for
-all scales, and one charge covers both releases (`Problem.beside_mu`). Proof: proofs/scales.md.
+all scales, and one charge covers both releases (`Problem.beside_mu`).
+
+Two more sums, over coarse cells of pairs of columns, may say whether columns act together at all. Where they do not, the
+weights are those of another plan, `Plan.without`, which has no features. Proof of both: proofs/scales.md.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from confide.array_types import Array
 from confide.erm.group_bounds import GroupBound
@@ -21,13 +26,16 @@ from confide.erm.linear_sums import SumsOfTwoParts
 from confide.erm.row_bounds import norm_with_intercept
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
+from confide.features.fourier import CELLS, ProductsOfPairs, public_numbers
 from confide.plan_text import document_of_sum
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.certificate import GradientRounding
+from confide.privacy.gaussian import gradient_shift
 from confide.privacy.mechanism import ANOTHERS, Plan, ProblemFacts
 from confide.privacy.noise import Entropy
 from confide.privacy.noisy_sum import Before, SumPlan, SumQuery, computed_distances, planned_beside
+from confide.privacy.objective_account import GaussianObjective
 
 COUNT_SCALE = 0.3
 """The constant that counts rows, as a share of the norm of an encoded row, as for the centre of the rows."""
@@ -43,6 +51,12 @@ _MEAN_SQUARE = 2.25
 errs by .205, .201 and .199 at (.5, 1e-5)."""
 _DIGITS = 3
 """Scales have so many digits, because people read them."""
+_DOWN = 1.0 - 2.0**-40
+MOST_PAIRED = 12
+"""Pairs are made of so many columns at most, those that tell most alone."""
+_NEWTON_STEPS, _LARGEST_EFFECT, _HALVES = 8, 20.0, 4
+_LEAST_GAIN, _DEVIATIONS = 0.012, 4.0
+"""Columns act together if the gain is above the least one by so many deviations (benchmarks/notes/which_interactions.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +90,7 @@ class SumsByTarget(SumQuery):
         split = (
             "of each class" if self.target_bound is None else "times their targets, brought to [0, 1], and times the rest,"
         )
-        return (
-            f"Before the weights, the sums of the encoded rows {split} are released with noise; they cost {part.share:.2g} "
-            f"of the budget, which covers both. The scales of columns in random features follow from them and from public "
-            f"facts alone."
-        )
+        return wording("sentence of scales", split=split, share=part.share)
 
     @property
     def bound(self) -> GroupBound:
@@ -113,21 +123,60 @@ class SumsByTarget(SumQuery):
     def summed(self, rows: RowSource) -> Array:
         return rows.sum_over_rows(self.row_sum, np.zeros((1, self.size))).gradient
 
-    def decoded(self, plan: SumPlan[SumsByTarget], sums: Array) -> tuple[float, ...]:
-        """The scale of each group of columns that follows."""
-        return scales_by(plan, sums)
-
     def before(self, part: Any, plan: Plan, rows: Any, entropy: Entropy) -> Before:
-        """Release the sums, and give the rows with the scales that follow. The event of the plan was charged before this."""
+        """Release the sums, and give the rows with the scales that follow. The event of the plan was charged before this.
+
+        Where the plan asks whether columns act together and they do not, give its plan without features.
+        """
         problem, own = plan.problem, self.problem
         facts = (own.neighbours, own.rows_per_person, own.n_rows_low, own.n_rows_high, self.largest_weight)
         if facts != (
             problem.neighbours, problem.rows_per_person, problem.n_rows_low, problem.n_rows_high, problem.largest_weight
         ):  # fmt: skip
             raise ParameterError(ANOTHERS)
-        scales = planned_beside(part, plan, self).release(rows.remapped(lambda _: None), entropy)
+        again = planned_beside(part, plan, self)
+        sums = again.release(rows.remapped(lambda _: None), entropy)
+        scales = scales_by(again, sums)
+        pairs, found, without = plan.pairs, (again, sums, scales), plan.without
+        if without is not None and not pairs.query.act_together(pairs, plan, rows, found, entropy):
+            return without, rows.remapped(None), ()
         of_columns = tuple(np.repeat(scales, self.bound.sizes).tolist())
         return plan, rows.remapped(lambda features: features.scaled(of_columns)), of_columns
+
+
+@dataclass(frozen=True, slots=True)
+class PairsByTarget(SumsByTarget):
+    """The sums over the rows of either class of the products of coarse cells, for all pairs of some columns.
+
+    The bound of the problem is that of `ProductsOfPairs`, a ball. Columns and cells follow from sums that were released.
+    """
+
+    name = "pairs"
+    pays_for = "whether columns act together"
+    of_grid = "for pairs of columns"
+    line = "interactions", "finds whether columns act together; if not, the function of all columns is left out"
+
+    def sentence(self, part: SumPlan[SumsByTarget]) -> str:
+        return wording("sentence of pairs", share=part.share)
+
+    def before(self, part: Any, plan: Plan, rows: Any, entropy: Entropy) -> Before:
+        return plan, rows, ()  # they were released after the sums from which their cells follow
+
+    def act_together(self, part: Any, plan: Plan, rows: Any, found: tuple[Any, Array, Any], entropy: Entropy) -> bool:
+        """Release the sums, for cells that follow from what was `found`. Whether they show that columns act together."""
+        # k (k - 1) / 2 pairs of k columns
+        n_columns = 1 + math.isqrt(2 * (self.size // (2 * CELLS**2)))
+        again, products = planned_beside(part, plan, self), coarse_cells(*found, n_columns)
+        gain, deviation = gain_of_pairs(again.release(rows.remapped(lambda _: products), entropy), again)
+        return gain > _LEAST_GAIN + _DEVIATIONS * deviation
+
+
+def mu_of_weights(plan: Plan) -> float:
+    """Shift over deviation, for one row, of noise in the objective and its seal: theorem 5. 0 where there is none such."""
+    curve = plan.event.curve
+    if not (isinstance(curve, GaussianObjective) and curve.monotone and curve.n_outputs == 1 and plan.budget.is_approximate):
+        return 0.0
+    return math.hypot(gradient_shift(curve.mu, curve.neighbours), curve.seal_mu) * _DOWN
 
 
 def sums_by_target(bound: GroupBound, target_bound: float | None, largest_weight: float) -> RowSum:
@@ -143,9 +192,16 @@ def scales_by(plan: SumPlan[SumsByTarget], released: Array) -> tuple[float, ...]
     plan : the plan by which the sums were released
     released : the noisy sums over both parts, each with its count last
     """
+    differences = [_difference_of_parts(*parts) for parts in _parts_of_columns(plan, released)]
+    squares = np.maximum(differences, _LEAST)
+    squares = _MEAN_SQUARE * ((1.0 - _EQUAL) * squares / squares.mean() + _EQUAL)
+    return tuple(float(f"{scale:.{_DIGITS}g}") for scale in np.sqrt(squares))
+
+
+def _parts_of_columns(plan: SumPlan[SumsByTarget], released: Array) -> Iterator[tuple[Array, Array]]:
+    """For each group of columns: rows (2, c) of either part in each cell, with noise, and the deviations (c,) of that."""
     query, deviation = plan.query, plan.deviation
-    bound, unit, (first, second) = query.bound, query.row_sum.intercept, released.reshape(2, -1)
-    differences, start = list[float](), 0
+    bound, unit, (first, second), start = query.bound, query.row_sum.intercept, released.reshape(2, -1), 0
     for size, scale, signed in zip(bound.sizes, bound.scales, query.signed, strict=True):
         own = slice(start, start + size)
         parts, noise = np.array([first[own], second[own]]), np.full(size, deviation)
@@ -154,11 +210,8 @@ def scales_by(plan: SumPlan[SumsByTarget], released: Array) -> tuple[float, ...]
             counts = np.array([[first[-1]], [second[-1]]]) * (scale / unit)
             parts = 0.5 * np.hstack([counts - parts, counts + parts])
             noise = np.full(2 * size, 0.5 * deviation * math.hypot(1.0, scale / unit))
-        differences.append(_difference_of_parts(parts, noise))
+        yield parts, noise
         start += size
-    squares = np.maximum(differences, _LEAST)
-    squares = _MEAN_SQUARE * ((1.0 - _EQUAL) * squares / squares.mean() + _EQUAL)
-    return tuple(float(f"{scale:.{_DIGITS}g}") for scale in np.sqrt(squares))
 
 
 def _difference_of_parts(parts: Array, deviations: Array) -> float:
@@ -177,6 +230,61 @@ def _difference_of_parts(parts: Array, deviations: Array) -> float:
     shares = np.clip(parts[0] / whole, 0.0, 1.0)
     noise = (deviations / whole) ** 2 * (share**2 + (1.0 - share) ** 2)
     return float(rows @ ((shares - share) ** 2 - noise) / (rows.sum() * (share * (1.0 - share)) ** 2))
+
+
+def coarse_cells(plan: SumPlan[SumsByTarget], released: Array, scales: Sequence[float], n_columns: int) -> ProductsOfPairs:
+    """The products of pairs of the columns that tell most alone, in cells with about as many rows each. It uses no row.
+
+    Parameters
+    ----------
+    plan, released : of the sums over two parts, and what was released
+    scales : of each group of columns, which follow from it
+    n_columns : of how many groups
+    """
+    query, most = plan.query, sorted(np.argsort(scales, kind="stable")[::-1][:n_columns].tolist())
+    ends = np.cumsum([0, *query.bound.sizes])
+    cells = np.zeros((ends[-1] + 1, n_columns, CELLS))
+    for place, (parts, _) in enumerate(_parts_of_columns(plan, released)):
+        if place not in most:
+            continue
+        own, start = cells[:, most.index(place)], ends[place]
+        if query.signed[place]:
+            own[[start, -1], 0], own[[start, -1], 1] = (-0.5, 0.5), 0.5
+            continue
+        rows = np.clip(parts.sum(axis=0), 1.0, 2.0**300)
+        middles = (np.cumsum(rows) - 0.5 * rows) / rows.sum()
+        own[start + np.arange(len(rows)), np.minimum(CELLS * middles, CELLS - 1).astype(int)] = 1.0
+    return ProductsOfPairs(cells.reshape(len(cells), -1), np.repeat(query.bound.scales, query.bound.sizes))
+
+
+def gain_of_pairs(released: Array, plan: SumPlan[PairsByTarget]) -> tuple[float, float]:
+    """How much better cells of two columns tell the classes than sums of effects of both, and the deviation of its noise.
+
+    Both are mean logarithms of probabilities, to the second order, added up over the pairs. It uses no row. What a sum of
+    effects leaves in a cell is multiplied for released numbers with more noise and with as much noise less: the two have
+    independent noise, so its square adds nothing to the mean. That noise has a public seed.
+    """
+    shape = plan.query.problem.n_features // CELLS**2, CELLS**2
+    # In units of the heaviest row. No cell has more rows than there are, so nothing overflows, whatever was released.
+    unit, most = plan.query.largest_weight, 2.0 * plan.problem.n_rows_high
+    parts, noise = np.clip(released.reshape(2, -1)[:, :-1].reshape(2, 1, *shape) / unit, -most, most), plan.deviation / unit
+    more = noise * public_numbers("rbf", 0, 2 * _HALVES * math.prod(shape), " for pairs").reshape(2, _HALVES, *shape)
+    first, second = np.concatenate([parts, parts + more, parts - more], axis=1)
+    rows, effects = first + second, np.hstack([np.repeat(np.eye(CELLS), CELLS, 0), np.tile(np.eye(CELLS), (CELLS, 1))])
+    counts, weights = np.maximum(rows, 1.0), np.zeros((*first.shape[:2], 2 * CELLS))
+    seen = np.clip(first, 0.0, counts)
+    for _ in range(_NEWTON_STEPS):
+        chances = expit(weights @ effects.T)
+        bends = np.einsum("...c,ci,cj->...ij", counts * chances * (1.0 - chances), effects, effects) + np.eye(2 * CELLS)
+        slopes = (seen - counts * chances) @ effects - weights
+        weights = np.clip(weights + np.linalg.solve(bends, slopes[..., None])[..., 0], -_LARGEST_EFFECT, _LARGEST_EFFECT)
+    chances = expit(weights @ effects.T)
+    usual, left, free = counts * chances * (1.0 - chances), first - rows * chances, (1.0 - 1.0 / CELLS) ** 2
+    expected = usual[0] + noise**2 * (chances[0] ** 2 + (1.0 - chances[0]) ** 2)
+    squares = (left[1 : 1 + _HALVES] * left[1 + _HALVES :] - free * usual[1 : 1 + _HALVES]).mean(axis=0).sum(axis=1)
+    scale = 2.0 * plan.problem.n_rows_low * np.maximum(usual[0].mean(axis=1), 1.0)
+    deviations = np.sqrt(2.0 * free * (expected**2).sum(axis=1)) / scale
+    return float((squares / scale).sum()), float(np.linalg.norm(deviations))
 
 
 def scales_plan(query: SumsByTarget, budget: Budget, share: float) -> SumPlan[SumsByTarget]:

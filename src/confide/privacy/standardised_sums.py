@@ -16,7 +16,7 @@ from confide.erm.linear_sums import ProbabilityOfRows, RateOfProbability
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.certificate import GradientRounding
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem
@@ -183,15 +183,9 @@ def _refuse(problem: Problem, n_changes: int) -> None:
     if n_changes < 1:
         raise ParameterError("differences of risks need a change to compare.")
     if not isinstance(problem.loss, LogisticLoss) or not problem.intercept > 0.0 or problem.largest_weight != 1.0:
-        raise ParameterError(
-            "differences of risks are for logistic models with an intercept, whose rows all count alike: leave out weights "
-            "of classes and of rows, and keep fit_intercept."
-        )
+        raise ParameterError(wording("differences of risks of whom"))
     if not math.isfinite(problem.summed_norm):
         raise ParameterError("differences of risks need a bound on rows: give a schema, or a finite row_norm.")
     reach = _LARGEST_SCORE / problem.summed_norm - LARGEST_STEP / problem.intercept
     if not reach >= 0.5 * _LARGEST_SCORE / problem.summed_norm:
-        raise ParameterError(
-            "differences of risks need a constant of the intercept that is no less than a thirtieth of the bound on rows: "
-            "raise intercept_scaling."
-        )
+        raise ParameterError(wording("differences of risks need a constant"))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.array_types import Array
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 from confide.features.atoms import atoms_of
 from confide.features.columns import NumberColumn
 from confide.plan_text import document_of_sum
@@ -242,11 +242,7 @@ class AtomsOfColumns(Tables):
     def sentence(self, part: SumPlan[AtomsOfColumns]) -> str:
         """What is released, for the guarantee."""
         names = " and ".join(f'"{column.name}"' for column in self.columns)
-        return (
-            f"Before the weights, the rows are counted by their number in {names}, with noise; the counts cost "
-            f"{part.share:.2g} of the budget, which covers both. Which numbers are atoms, with an effect of their own, "
-            f"follows from them and from public facts alone."
-        )
+        return wording("sentence of atoms", names=names, share=part.share)
 
     def check(self, rows: Any) -> None:
         if rows.n_rows > self.n_rows[1]:
@@ -314,10 +310,7 @@ class LevelsPlan:
     def of(cls, n_columns: int, budget: Budget, neighbours: Neighbours, rows_per_person: int = 1) -> Self:
         """The plan with the lowest threshold. No data is used."""
         if not (budget.is_approximate and budget.is_private):
-            raise ParameterError(
-                "levels that nobody lists need a budget with a delta, since a level that one row alone has must stay hidden "
-                "but for a tiny probability. Give an epsilon and a delta, or list the categories from public knowledge."
-            )
+            raise ParameterError(wording("levels need a delta"))
         if not 1 <= n_columns <= MOST_UNLISTED:
             raise ParameterError(f"levels are found for 1 to {MOST_UNLISTED} columns together.")
         row = budget_of_row(budget, rows_per_person)

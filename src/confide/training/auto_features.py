@@ -527,7 +527,8 @@ def _automatic(described: Schema, schema: Schema, settings_of: SettingsOf, count
         enough = max(needed, ENOUGH_ROWS_OF_REGRESSION if is_regression else 0.0)
         suits = _rows_for_features(plan) >= enough and is_of_numbers(schema, _LEAST_SHARE[law_of(plan)])
         if suits and (n_classes() <= 2 or is_regression):
-            return made
+            features: Any = made.random_features
+            return made if is_regression else replace(made, random_features=replace(features, if_found=True))
     return schema
 
 

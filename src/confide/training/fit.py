@@ -47,7 +47,8 @@ from confide.training.support import with_zeros
 
 Fit: TypeAlias = tuple[LinearModel, WeightsEvidence | None, InterestEvidence | None, dict[str, tuple[Any, ...]]]
 """What one fit released: the weights; what intervals, or those of named coefficients, are computed from; and what was found
-before the weights: as "scaling", scales of encoded columns in random features, and as "atoms", those of columns."""
+before the weights: as "scaling", scales of encoded columns in random features, and as "atoms", those of columns. With
+"without", the weights are those of `Plan.without`."""
 
 
 def train(given: GivenRows, specification: RowSpecification, settings: Settings, charge: Charge) -> ReleasedModel:
@@ -76,12 +77,15 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
         waste = wasted(plan, design.effective_share)
         before_charge(charge, plan.event.budget, lattices_of(plan), unusual, facts.learned_steps, waste)
         fit = charge_and_release(partial(released, plan, source), plan.event, problem.neighbours, charge)
-    return model_of(fit, plan.alpha, guarantee, rows, settings)
+    return model_of(fit, plan, guarantee, rows, settings)
 
 
-def model_of(fit: Fit, alpha: float, guarantee: Guarantee, rows: CheckedRows, settings: Settings) -> ReleasedModel:
+def model_of(fit: Fit, plan: Any, guarantee: Guarantee, rows: CheckedRows, settings: Settings) -> ReleasedModel:
     """What a fit released, with the public facts about the rows, and with monotone effects where they were asked for."""
     weights, evidence, interest, found = fit
+    if "without" in found and rows.encoder is not None:
+        made, plan, settings = Encoder(rows.encoder.schema.without_features), plan.without, settings.without or settings
+        rows = replace(rows, encoder=made, fourier=None, coefficient_names=coefficient_names(rows.columns, made, None))
     if "scaling" in found and isinstance(rows.fourier, CurvesAndFeatures):
         rows = replace(rows, fourier=rows.fourier.scaled(found["scaling"]))
     if evidence is not None:
@@ -91,7 +95,7 @@ def model_of(fit: Fit, alpha: float, guarantee: Guarantee, rows: CheckedRows, se
     scoring = model_of_columns(weights, settings)
     if rows.encoder is not None and rows.encoder.slots:
         rows, scoring = with_atoms(rows, rows.encoder, scoring, found.get("atoms", ()), guarantee)
-    model = ReleasedModel.of(scoring, evidence, alpha, guarantee, rows, settings.prior, interest)
+    model = ReleasedModel.of(scoring, evidence, plan.alpha, guarantee, rows, settings.prior, interest)
     return replace(model, scoring=monotone_weights(model, dict(settings.monotone))) if settings.monotone else model
 
 
@@ -157,15 +161,19 @@ def released(plan: AnyPlan, source: RowSource, entropy: Entropy) -> Fit:
     if isinstance(plan, StatisticsPlan):
         of_sums, from_sums = weights_of_sums(plan, source, entropy)
         return LinearModel.of(of_sums[None], plan.problem), from_sums, None, {}
-    matching.check_parts(plan.parts)
+    matching.check_parts(plan)
     ready: Plan = plan
     found: dict[str, tuple[Any, ...]] = {}
-    for part in plan.parts:
+    parts = list(plan.parts)
+    while parts:
+        part = parts.pop(0)
         ready, source, follows = part.query.before(part, ready, source, entropy)
         found |= {part.query.name: follows} if follows else {}
+        if ready is plan.without:
+            parts, found = list(ready.parts), {"without": (True,)}
     problem = ready.problem
-    minimiser = weights = MECHANISMS[plan.mechanism].release(ready, source, NewtonThenFallback(), entropy).weights
-    for part in plan.parts:
+    minimiser = weights = MECHANISMS[ready.mechanism].release(ready, source, NewtonThenFallback(), entropy).weights
+    for part in ready.parts:
         weights = part.query.after(part, ready, weights, source, entropy)
     model = LinearModel.of(weights.reshape(problem.loss.constants.n_outputs, -1), problem)
     if problem.penalty.l1_ratio > 0.0:
@@ -177,5 +185,7 @@ def released(plan: AnyPlan, source: RowSource, entropy: Entropy) -> Fit:
 
 def lattices_of(plan: AnyPlan) -> tuple[LatticeNoise | None, ...]:
     """All noise on a grid that a release by this plan draws, before anything is charged."""
-    matching.check_parts(plan.parts)
-    return (plan.lattice, *map(attrgetter("lattice"), sums_beside(plan)))
+    matching.check_parts(plan)
+    without: Any = getattr(plan, "without", None)
+    others = () if without is None else lattices_of(without)
+    return (plan.lattice, *map(attrgetter("lattice"), sums_beside(plan)), *others)

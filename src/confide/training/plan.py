@@ -21,16 +21,17 @@ from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound, Centred
 from confide.errors import ParameterError, sections_of, wording
 from confide.expected_noise import noise_in_rows
+from confide.features.fourier import CELLS, bound_of_pairs
 from confide.intake.penalties import check_penalty
 from confide.intake.specification import CheckedRows
-from confide.privacy.budgets import Budget, Neighbours, share_of, with_amount
+from confide.privacy.budgets import Budget, Neighbours, budget_of_row, share_of, with_amount
 from confide.privacy.centring import centring_plan
 from confide.privacy.events import Event, PureMechanism
-from confide.privacy.gaussian import gradient_shift
+from confide.privacy.gaussian import gradient_shift, mu_within
 from confide.privacy.matching import CountsAndResiduals, matching_plan
 from confide.privacy.mechanism import NO_OBJECTIVE, Plan, ProblemFacts
 from confide.privacy.noisy_sum import SumPlan
-from confide.privacy.scales import SumsByTarget, scales_plan
+from confide.privacy.scales import MOST_PAIRED, PairsByTarget, SumsByTarget, mu_of_weights, scales_plan
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.training.alpha import USUAL_RADIUS, strength
 from confide.training.auto_loss import loss_at_noise
@@ -264,6 +265,33 @@ def _with_scales(draft: Draft) -> Iterator[Draft]:
         part = scales_plan(query, draft.plan.budget, _SHARE_OF_SCALES)
         left: dict[str, Any] = {"beside_mu": math.hypot(settings.beside_mu, part.mu)}
         yield replace(draft.having(**left), asked=replace(draft.asked, **left), parts=(*draft.parts, part))
+
+
+# Whether a part of the budget finds that columns act together, so that random features of all columns pay.
+
+_SHARE_OF_PAIRS = 0.05
+"""The part of the budget that finds it (benchmarks/notes/which_interactions.md)."""
+
+
+def _with_pairs(draft: Draft) -> Iterator[Draft]:
+    """The draft with noisy sums over pairs of columns, and with the plan without features that they may choose.
+
+    That plan may spend what this one spends on noise in the objective and the seal, and nothing on curvature.
+    """
+    settings, budget, encoder, without = draft.settings, draft.settings.budget, draft.settings.appending, draft.asked.without
+    n_columns = 0 if encoder is None or without is None else min(MOST_PAIRED, len(encoder.row_bound.sizes))
+    if n_columns < 2 or encoder is None or without is None:
+        return
+    n_pairs = math.comb(n_columns, 2)
+    with suppress(ParameterError):
+        facts = facts_of_rows(settings, n_pairs * CELLS**2, draft.n_rows)
+        facts |= {"row_bound": bound_of_pairs(n_pairs), "intercept": 0.0}
+        part = scales_plan(PairsByTarget(ProblemFacts(**facts), (), None, settings.largest_weight), budget, _SHARE_OF_PAIRS)
+        made = draft.having(beside_mu=math.hypot(settings.beside_mu, part.mu) * _UP)
+        plan = replace(made, parts=(*draft.parts[:1], part, *draft.parts[1:])).plan
+        whole, own = mu_within(budget_of_row(budget, settings.rows_per_person)), mu_of_weights(plan)
+        others = replace(without, beside_mu=math.sqrt((whole - own) * (whole + own)) * _UP)
+        yield replace(draft, made=replace(plan, without=make_plan(others, encoder.n_features, draft.n_rows)))
 
 
 # Whether a part of the budget finds numbers that many rows share.
@@ -535,6 +563,7 @@ STEPS = (
     Step("known middle", lambda draft: draft.plan.perturbs_objective, _with_known_middle, _always),
     # Gradients clip slopes by the length of a row, so shorter rows keep more of theirs, however small the noise is.
     Step("centre of gradients", lambda draft: not draft.plan.minimises and _may_centre(draft.plan), _with_centre, _always),
+    Step("interactions", lambda draft: bool(draft.plan.scaling and mu_of_weights(draft.plan)), _with_pairs, _always),
     Step(
         "mean of counts",
         None,
@@ -562,6 +591,7 @@ def _open_steps(asked: Settings, loss: ScoreLoss | None) -> dict[str, bool]:
         "length of rows": loss is not None and loss.bound_if_noisy is not None and not asked.has_intervals,
         "shares of intervals": asked.has_intervals,
         "atoms": asked.finding is not None,
+        "interactions": asked.without is not None and asked.may_scale,
         "scales": asked.may_scale and not asked.budget.is_pure and asked.budget.is_private,
         **dict.fromkeys(("centre", "known middle", "centre of gradients"), may_be_gaussian and has_intercept),
         # With random features an exact minimiser was better.
@@ -663,6 +693,7 @@ def _remembered(settings: Settings, n_features: int, n_rows: int | None) -> AnyP
 # What a plan says of itself.
 
 _PERCENT = {"hinge": f"{ENOUGH_FOR_THE_HINGE:g}", "atoms": f"{SHARE_OF_ATOMS:.0%}", "scales": f"{_SHARE_OF_SCALES:.0%}"}
+_PERCENT |= {"pairs": f"{_SHARE_OF_PAIRS:.0%}"}
 _SAID = {
     name: text.format(centre=f"{_SHARE_OF_CENTRE:.0%}", **_PERCENT)
     for name, text in sections_of(Path(__file__).with_suffix(".txt")).items()

@@ -120,6 +120,7 @@ class Settings:
     ridges_of_curves : of `confide.training.alpha`; not empty where there are curves
     random_features : whether rows are random features of a kernel, and nothing else
     appending : the encoder whose rows random features are appended to, or None
+    without : the settings of the same fit without its random features, which a part of the budget may choose; or None
     finding : the encoder with slots for atoms that a part of the budget may find, or None
     neighbours : which data sets the guarantee calls neighbours
     n_rows_bounds : (low, high), or None if the number of rows is public
@@ -170,6 +171,7 @@ class Settings:
     ridges_of_curves: tuple[float, ...] = ()
     random_features: bool = False
     appending: Encoder | None = None
+    without: Settings | None = None
     finding: Encoder | None = None
     monotone: tuple[tuple[str, str], ...] = ()
     centre: bool = False
