@@ -60,7 +60,10 @@ def stacked(text: str) -> str:
         words = [0 if re.fullmatch(r"[\d.,+/x() -]*", plain(cell)) else len(plain(cell)) for row in rows for cell in row]
         widths = [max(column) for column in zip(*lengths, strict=True)]
         sentences = sum(length > _SHORT for length in words) > 0.4 * len(words) or max(widths[1:], default=0) > _SENTENCE
-        if len(heads) < 3 or not sentences or sum(min(width, _WRAPS) for width in widths) < _TELEPHONE:
+        if not sentences or sum(min(width, _WRAPS) for width in widths) < _TELEPHONE:
+            return found[0]
+        whole = [[max(map(len, re.split(r"\s", plain(cell)))) for cell in row] for row in rows if row]
+        if len(heads) < 3 and sum(max(column) for column in zip(*whole, strict=True)) < _TELEPHONE:
             return found[0]
         names = itertools.cycle(heads)
         labelled = re.sub(r"<td(?=[ >])", lambda _: f'<td role="cell" data-column="{next(names)}"', found[0])
