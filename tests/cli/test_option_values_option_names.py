@@ -120,6 +120,7 @@ NOT_BY_A_COMMAND_EITHER = (
     "must be True or False",
     "must be 'auto' or False",
     "random_features must be a table",  # which has these keys
+    "features_not_found: a fit that left random features out",  # likewise
     "…: max_rows_per_person must be",  # a key of a schema
 )
 """Parts of single refusals that no command meets: of memory, batches, arrays and values that options cannot have."""

@@ -16,6 +16,7 @@ from confide.errors import ParameterError
 from confide.features.fourier import CurvesAndFeatures, FourierMap
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP, budget_of_row
 from confide.privacy.lattice import LatticeNoise
+from confide.privacy.matching import check_parts
 from confide.privacy.mechanism import ProblemFacts
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
@@ -193,7 +194,10 @@ def test_a_plan_whose_charge_does_not_cover_the_sums_is_not_released():
     too_cheap = replace(plan, problem=replace(plan.problem, beside_mu=0.99 * plan.scaling.mu))
     more_precise = replace(plan, parts=(replace(plan.scaling, lattice=whole_plan(share=0.6)[0].scaling.lattice),))
     of_others = [replace(plan, parts=whole_plan(**other)[0].parts) for other in ({"persons": 2}, {"n": 29}, {"weight": 0.5})]
-    for wrong in (too_cheap, more_precise, *of_others, replace(plan, parts=whole_plan(ADD)[0].parts)):
+    for wrong in (*of_others, replace(plan, parts=whole_plan(ADD)[0].parts)):
+        with pytest.raises(ParameterError, match="another mechanism"):
+            check_parts(wrong)
+    for wrong in (too_cheap, more_precise):
         with pytest.raises(ParameterError, match="another mechanism"):
             wrong.scaling.query.before(wrong.scaling, wrong, source, Entropy.seeded(0))
     with pytest.raises(ParameterError, match="another mechanism"):

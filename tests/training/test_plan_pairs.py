@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -15,9 +16,12 @@ from confide.errors import ParameterError
 from confide.estimators.search import plans_again
 from confide.features.encoder import Encoder
 from confide.files import read_document
-from confide.privacy.budgets import ZCDP
+from confide.privacy import scales
+from confide.privacy.budgets import ZCDP, Neighbours
+from confide.privacy.gaussian import gaussian_delta
 from confide.privacy.lattice import LatticeNoise
 from confide.report.verification import failures_of_plan
+from confide.report.writing import write_report
 from confide.training.fit import lattices_of
 from tests.training.test_plan_scales import COLUMNS, table, written
 
@@ -239,3 +243,93 @@ def test_auto_writes_that_features_depend_on_what_is_found():
     assert estimator.chosen_schema(40_000).random_features.if_found
     assert not estimator.set_params(interactions="all").chosen_schema(40_000).random_features.if_found
     assert Schema.from_dict(estimator.chosen_schema(40_000).to_dict()) == estimator.chosen_schema(40_000)
+
+
+def shift_of(part, problem):
+    """The largest shift of a noisy sum over the deviation of its noise, from the bound on rows alone."""
+    rows = 2.0 if problem.neighbours is Neighbours.REPLACE_ONE else 1.0
+    return rows * problem.largest_weight * part.query.row_sum.row_bound.l2_norm / part.lattice.deviation
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"fit_intercept": False},
+        {"fit_intercept": False} | PRIVATE_NUMBER,
+        {"budget": ApproxDP(40.0, 1e-5)},
+        {"max_sample_weight": 3.0},
+    ],
+    ids=str,
+)
+def test_one_event_covers_the_sums_with_either_plan(parameters):
+    """Computed from bounds and deviations: the sums beside plan A, and the sums with plan B."""
+    estimator = AdditiveClassifier(**{"budget": BUDGET, "schema": SCHEMA} | parameters)
+    plan = estimator.plan(None if "n_rows_bounds" in parameters else 3000)
+    other, curve, problem = plan.without, plan.event.curve, plan.problem
+    sums = {part.query.name: shift_of(part, problem) for part in plan.parts if part.query.name in ("scaling", "pairs")}
+    others = [part.mu for part in plan.parts if part.query.name != "pairs"]
+    assert math.hypot(sums["pairs"], *others) <= curve.beside_mu * (1.0 + 1e-6)
+    of_other = math.hypot(math.sqrt(other.n_passes) / other.lattice.multiplier, *(part.mu for part in other.parts))
+    twice = 2.0 if problem.neighbours is Neighbours.REPLACE_ONE else 1.0
+    assert of_other <= math.hypot(twice * curve.mu, curve.seal_mu)
+    for epsilon in np.exp(np.linspace(-3.0, 4.0, 30)):
+        assert gaussian_delta(epsilon, math.hypot(*sums.values(), of_other)) <= curve.delta(epsilon) * (1.0 + 1e-6)
+
+
+def test_cells_follow_from_released_sums_alone(monkeypatch):
+    """The same released sums of other rows lead to the same cells, bit for bit."""
+    of_fits, made, real, coarse = [], [], LatticeNoise.release, scales.coarse_cells
+
+    def release(self, exact, entropy, *more):
+        own = of_fits[-1]
+        own.append(exact)
+        return of_fits[0][len(own) - 1] if len(own) <= 2 else real(self, exact, entropy, *more)
+
+    def cells(*given):
+        made.append(coarse(*given))
+        return made[-1]
+
+    monkeypatch.setattr(LatticeNoise, "release", release)
+    monkeypatch.setattr(scales, "coarse_cells", cells)
+    for rows in (together(), table(seed=5).assign(a=0.1), together(2900).assign(a=0.9)):
+        of_fits.append([])
+        fitted(rows, **PRIVATE_NUMBER)
+    for other in made[1:]:
+        np.testing.assert_array_equal(other.cells, made[0].cells)
+
+
+def test_foreign_plans_and_parts_are_refused_before_the_charge():
+    """Of another relation, number of rows, weight or persons; noisier than the event covers; or paid by nothing."""
+    plan = AdditiveClassifier(BUDGET, schema=SCHEMA).plan(3000)
+    low, other = ApproxDP(0.5, 1e-6), plan.without
+    private = {"neighbours": "add-or-remove-one", "n_rows_bounds": (3000, 3000)}
+    of_others = [
+        AdditiveClassifier(low, schema=SCHEMA, **private).plan().without,
+        AdditiveClassifier(low, schema=SCHEMA).plan(2999).without,
+        AdditiveClassifier(low, schema=SCHEMA, max_sample_weight=2.0).plan(3000).without,
+        replace(other, lattice=type(other.lattice).of_mu(
+            other.lattice.dimension, 1.0, scales.mu_of_weights(plan) / math.sqrt(other.n_passes) * (1.0 - 1e-9)
+        )),
+        1,
+    ]  # fmt: skip
+    wrong = [replace(plan, without=each) for each in of_others]
+    wrong.append(replace(plan, problem=replace(plan.problem, beside_mu=0.5 * plan.problem.beside_mu)))
+    query = plan.pairs.query
+    for what in ({"neighbours": Neighbours.ADD_OR_REMOVE_ONE}, {"rows_per_person": 2}):
+        part = scales.scales_plan(replace(query, problem=replace(query.problem, **what)), plan.pairs.budget, 0.05)
+        wrong.append(replace(plan, parts=tuple(part if each.query.name == "pairs" else each for each in plan.parts)))
+    for each in wrong:
+        with pytest.raises(ParameterError, match="another mechanism"):
+            lattices_of(each)
+
+
+def test_a_model_says_in_words_what_was_found(tmp_path):
+    """In its guarantee, both bounds on rows and what plan B releases; in the report, what became of the features."""
+    kept, alone = (fitted(rows, random_state=None) for rows in (together(), table()))
+    for model, found in ((kept, False), (alone, True)):
+        assert "Without random features, rows are clipped to an L2 norm of 2.23607" in model.guarantee_.statement()
+        write_report(model, tmp_path / "report.html", overwrite=True)
+        text = (tmp_path / "report.html").read_text(encoding="utf-8")
+        assert ("Columns were not found to act together" in text) == found
+        assert (">gradient<" in text) == found

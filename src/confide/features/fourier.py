@@ -525,8 +525,7 @@ class ProductsOfPairs:
         """
         bits = 51 - len(self.units).bit_length()
         places = on_grid(np.clip(rows / self.units, -1.0, 1.0), bits) @ self.cells[:-1] + self.cells[-1]
-        products: Array = places.take(self._factors[0], axis=1) * places.take(self._factors[1], axis=1)
-        return products
+        return np.asarray(places.take(self._factors[0], axis=1) * places.take(self._factors[1], axis=1))
 
 
 def bound_of_pairs(n_pairs: int) -> BallBound:
@@ -618,7 +617,7 @@ class RandomFeatures:
         columns = f"{self.columns} drawn columns each" if self.columns else "all columns"
         length = shown_number(self.length_scale)
         said = f"{self.number} random features of {columns}, length scale {length}{apart}, norm {shown_number(self.norm)}"
-        return f"{said}, if columns are found to act together" if self.if_found else said
+        return f"{said}, where columns are found to act together" if self.if_found else said
 
 
 def of_columns(scales: Sequence[Any], bound: GroupBound) -> tuple[Any, ...]:

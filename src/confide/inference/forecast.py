@@ -379,8 +379,8 @@ def refuse_hidden(plan: SumPlan[Any], n_cells: int, n_rows: int | None, otherwis
     factor = _factor_that_suffices(plan, n_cells, n_rows)
     if factor is not None:
         ways.append(f"{name} = {rounded_up(factor * amount)}")
-    facts = {"n_rows": n_rows, "name": name, "amount": amount, "ways": " or ".join(ways), "otherwise": otherwise}
-    raise ParameterError(wording("every rate hidden", **facts))
+    said = wording("every rate hidden", n_rows=n_rows, name=name, amount=amount, ways=" or ".join(ways), otherwise=otherwise)
+    raise ParameterError(said)
 
 
 def _factor_that_suffices(plan: SumPlan[Any], n_cells: int, n_rows: int) -> float | None:

@@ -37,8 +37,7 @@ def gaussian_deltas(epsilons: Array | float, mu: float) -> Array:
     second = epsilons + log_ndtr(-0.5 * mu - epsilons / mu)
     # exp(first) - exp(second), without losing the difference; first >= second up to rounding, which the last term covers.
     difference = -np.expm1(np.minimum(0.0, second - first)) * (1.0 + 1e-9) + 2.0**-48 * (1.0 - first)
-    deltas: Array = np.exp(first) * difference + 2.0**-1000  # for what underflows
-    return deltas
+    return np.asarray(np.exp(first) * difference + 2.0**-1000)  # for what underflows
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,8 +135,7 @@ class CountsAndResiduals(SumQuery):
         again = matching_plan(plan.problem, part.budget, part.share, part.law)
         if part.budget != plan.event.budget or part.lattice != again.lattice:
             raise ParameterError(ANOTHERS)
-        moved: Weights = again.release(rows, entropy, weights)
-        return moved
+        return np.asarray(again.release(rows, entropy, weights))
 
     def _is_near(self, weights: Weights) -> bool:
         return float(np.linalg.norm(weights)) <= self.radius * (1.0 - 2.0**-20)
@@ -179,44 +178,46 @@ def factor_of(matching: SumPlan[CountsAndResiduals], released: Array) -> float:
     return min(max(1.0 + missing, 1.0 / LARGEST_FACTOR), LARGEST_FACTOR)
 
 
+_BY_TARGET = scales.SumsByTarget, scales.PairsByTarget
+_OF_ROWS = attrgetter("neighbours", "rows_per_person", "n_rows_low", "n_rows_high")
+
+
 def check_parts(plan: Any) -> None:
     """Refuse parts of a plan that no page covers: each is a noisy sum of one of five kinds, at most one of a kind.
 
     proofs/matching.md, theorem 3, centring.md, theorem 4, scales.md, theorems 2 and 5, and tables.md, theorem 3.
     """
-    known: list[Any] = [
-        centring.CentreOfRows,
-        tables.AtomsOfColumns,
-        CountsAndResiduals,
-        scales.SumsByTarget,
-        scales.PairsByTarget,
-    ]
-    shared, without = 0.0, getattr(plan, "without", None)
+    known: list[Any] = [centring.CentreOfRows, tables.AtomsOfColumns, CountsAndResiduals, *_BY_TARGET]
+    shared, without, covered = 0.0, getattr(plan, "without", None), True
     for part in plan.parts:
         if type(part) is not SumPlan or type(part.query) not in known:
             raise ParameterError(ANOTHERS)
         known.remove(type(part.query))
+        if type(part.query) in _BY_TARGET:
+            covered &= _are_of_same_rows(part.query.problem, part.query.largest_weight, plan.problem)
         if math.isfinite(part.mu) and type(part.query) is not CountsAndResiduals:  # which has a share of its own: `_is_paid`
             shared = math.hypot(shared, part.mu)
-    is_covered = shared <= getattr(plan.problem, "beside_mu", 0.0)
-    if not is_covered or (scales.PairsByTarget in known) != (without is None):
+    covered &= shared <= getattr(plan.problem, "beside_mu", 0.0)
+    if not covered or (scales.PairsByTarget in known) != (without is None):
         raise ParameterError(ANOTHERS)
     if without is not None:
         _check_without(plan, without)
 
 
+def _are_of_same_rows(own: Any, largest_weight: float, problem: Any) -> bool:
+    """Whether the facts about rows, persons and weights are those of the problem of the weights."""
+    return _OF_ROWS(own) == _OF_ROWS(problem) and largest_weight == problem.largest_weight
+
+
 def _check_without(plan: Plan, other: Any) -> None:
     """Refuse another plan of the weights that the event of this one does not cover: scales.md, theorem 5."""
-    facts, lattice = (
-        attrgetter("neighbours", "rows_per_person", "n_rows_low", "n_rows_high", "largest_weight"),
-        other.lattice,
-    )
-    is_other = type(other) is GradientPlan and isinstance(lattice, LatticeGaussian)
-    if not is_other or facts(other.problem) != facts(plan.problem):
+    if type(other) is not GradientPlan or not isinstance(other.lattice, LatticeGaussian):
         raise ParameterError(ANOTHERS)
     check_parts(other)
-    mu = math.hypot(math.sqrt(other.n_passes) / lattice.multiplier, *(part.mu for part in other.parts))
-    if not {type(part.query) for part in other.parts} <= {centring.CentreOfRows} or not mu <= scales.mu_of_weights(plan):
+    mu = math.hypot(math.sqrt(other.n_passes) / other.lattice.multiplier, *(part.mu for part in other.parts))
+    is_own = _are_of_same_rows(other.problem, other.problem.largest_weight, plan.problem)
+    is_plain = {type(part.query) for part in other.parts} <= {centring.CentreOfRows}
+    if not (is_own and is_plain and mu <= scales.mu_of_weights(plan)):
         raise ParameterError(ANOTHERS)
 
 

@@ -26,13 +26,13 @@ from confide.erm.linear_sums import SumsOfTwoParts
 from confide.erm.row_bounds import norm_with_intercept
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
-from confide.errors import ParameterError, wording
+from confide.errors import wording
 from confide.features.fourier import CELLS, ProductsOfPairs, public_numbers
 from confide.plan_text import document_of_sum
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.certificate import GradientRounding
 from confide.privacy.gaussian import gradient_shift
-from confide.privacy.mechanism import ANOTHERS, Plan, ProblemFacts
+from confide.privacy.mechanism import Plan, ProblemFacts
 from confide.privacy.noise import Entropy
 from confide.privacy.noisy_sum import Before, SumPlan, SumQuery, computed_distances, planned_beside
 from confide.privacy.objective_account import GaussianObjective
@@ -128,12 +128,6 @@ class SumsByTarget(SumQuery):
 
         Where the plan asks whether columns act together and they do not, give its plan without features.
         """
-        problem, own = plan.problem, self.problem
-        facts = (own.neighbours, own.rows_per_person, own.n_rows_low, own.n_rows_high, self.largest_weight)
-        if facts != (
-            problem.neighbours, problem.rows_per_person, problem.n_rows_low, problem.n_rows_high, problem.largest_weight
-        ):  # fmt: skip
-            raise ParameterError(ANOTHERS)
         again = planned_beside(part, plan, self)
         sums = again.release(rows.remapped(lambda _: None), entropy)
         scales = scales_by(again, sums)

@@ -428,7 +428,7 @@ def _main_effects(model: Any, level: float) -> list[Block]:
 
 
 def _words_of_effects(model: Any, effects: Any, shown: Sequence[Effect], level: float) -> list[str]:
-    drawn = "drawn " if effects.words_of_interactions else ""
+    drawn = "drawn " if effects.released.fourier is not None else ""
     meaning = wording("curves of effects", outcome=effects.outcome, drawn=drawn)
     sentences = [meaning, *filter(None, [effects.words_of_interactions])]
     if noisy := words_on_noise(model, shown):

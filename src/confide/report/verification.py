@@ -139,8 +139,10 @@ def _stated_alone(model: PrivateLinearModel, written_by: str) -> list[Finding]:
         ledger = "no ledger" if facts.ledger is None else f"the ledger {facts.ledger.identity}"
         seed = "noise from a fixed seed" if facts.seeded else "noise that no seed fixed"
         earlier = f"{' and '.join(facts.learned_steps) or 'none'}; OpenDP asked: {facts.opendp or 'no'}"
-        said = {"rows": rows, "ledger": ledger, "chosen": chosen, "seed": seed, "earlier": earlier}
-        sentence = wording("facts of a fit", **said, attempt=facts.attempts)
+        tried = facts.attempts
+        sentence = wording(
+            "facts of a fit", rows=rows, ledger=ledger, chosen=chosen, seed=seed, earlier=earlier, attempt=tried
+        )
     numbers = "The released numbers, and that their noise was drawn as planned on the machine of the fit: no file shows it."
     names = "Names of columns and of classes, and the bound on rows: no schema declares them."
     strengths = wording("strengths of a ridge")

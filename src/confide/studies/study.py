@@ -495,5 +495,4 @@ def _given(described: Mapping[str, Any]) -> dict[str, Any]:
 
 def _plain(facts: dict[str, Any]) -> dict[str, Any]:
     """The facts as they are read back from JSON."""
-    plain: dict[str, Any] = json.loads(json.dumps(facts, default=str))
-    return plain
+    return dict(json.loads(json.dumps(facts, default=str)))

@@ -107,6 +107,9 @@ def guarantee_of(
     said += [] if plan.intervals is None else [plan.intervals.sentence(is_private=is_private)]
     for part in plan.parts:
         said.append(part.query.sentence(part))
+    if (other := getattr(plan, "without", None)) is not None:
+        moved = " and moved by their middle, whose noisy sum is released before" if other.parts else ""
+        said.append(SENTENCES["without features"].format(problem=other.problem, moved=moved))
     if void is None and plan.lattice is not None:
         said += _of_noise(plan, circumstances, unusual)
     sentences, rows = (*said, *attempts_sentence(circumstances.attempts)), problem.rows_per_person

@@ -528,7 +528,10 @@ def _automatic(described: Schema, schema: Schema, settings_of: SettingsOf, count
         suits = _rows_for_features(plan) >= enough and is_of_numbers(schema, _LEAST_SHARE[law_of(plan)])
         if suits and (n_classes() <= 2 or is_regression):
             features: Any = made.random_features
-            return made if is_regression else replace(made, random_features=replace(features, if_found=True))
+            asked = made if is_regression else replace(made, random_features=replace(features, if_found=True))
+            encoder = Encoder(asked)
+            found = make_plan(settings_of(encoder), encoder.n_features + features.number, n_rows)
+            return made if getattr(found, "without", None) is None else asked
     return schema
 
 
