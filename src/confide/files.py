@@ -185,7 +185,8 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise FileError(f"{path} is not a model file, or was cut short: it is no JSON, or has a part twice.") from None
     if not isinstance(document, dict) or document.get("kind") != _KIND:
         is_rates = isinstance(document, dict) and "model_checksums" in document
-        raise FileError(wording("evaluation in place of a model" if is_rates else "no model file", path=path))
+        other = wording("evaluation in place of a model", path=path)
+        raise FileError(other if is_rates else f"{path} is not a model file of confide.")
     if document.get("format_version") != FORMAT_VERSION:
         raise FileError(wording("file of another format", path=path, format_version=FORMAT_VERSION))
     content = document.get("content")

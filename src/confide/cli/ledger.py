@@ -17,6 +17,8 @@ from confide.errors import LedgerError, ParameterError, wording
 if TYPE_CHECKING:
     from confide.accounting.ledger import Ledger
 
+_ADD_UP = {"pure": "pure sums", "sum": "plain sums", "renyi": "sums of divergences", "auto": "sums not fixed"}
+"""The sentences on how the charges of a ledger add up, by name."""
 ledger_app = typer.Typer(rich_markup_mode=None, epilog=epilog_of("ledger"))
 
 
@@ -65,7 +67,7 @@ def init(
     blocks = [
         verbatim(f"Created {path}."),
         text(f"{what}: at most {created.limit} ({whom}."),
-        text(wording(f"charges add up: {'pure' if epsilon is not None and delta is None else created.accounting}")),
+        text(wording(_ADD_UP["pure" if epsilon is not None and delta is None else created.accounting])),
     ]
     output.Screen().show([*blocks, *([] if cohorts is None else [text(wording("limit of cohorts", column=cohorts))])])
 
