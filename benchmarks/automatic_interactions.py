@@ -1,8 +1,8 @@
 """Which interactions should an additive model have? Test error without any, with pairs and with all, and what "auto" takes.
 
 Each cell is a data set, a guarantee and an epsilon: those of benchmarks/peers, and further data. A line shows the mean error
-for interactions=(), "pairs" and "all", which of them "auto" is, and by how much its error is above the least of the three.
-For a regression, one minus R^2 stands in place of the error.
+for interactions=(), "pairs", "all" and "auto", which may find that columns do not act together; what "auto" plans before; and
+by how much its error is above the least of the three. For a regression, one minus R^2 stands in place of the error.
 
 With --costs, what features cost: seconds of processor time of a fit with the default and of one with curves alone, in turn,
 in one process with one thread. A line is a JSON object with the medians.
@@ -197,19 +197,20 @@ def main() -> None:
             for name, epsilon in ((name, epsilon) for name in given.data for epsilon in given.epsilons):
                 print(json.dumps(costs(name, TABLES[name](), epsilon, given.draws)), flush=True)
         return
-    print(f"{'data':27} {'guarantee':12} {'epsilon':>7} {'none':>7} {'pairs':>7} {'all':>7}  auto   above the least")
+    columns = ("none", "pairs", "all", "auto")
+    print(f"{'data':27} {'guarantee':12} {'epsilon':>7} {' '.join(f'{name:>7}' for name in columns)}  plan  above the least")
     for name in given.data:
         table = TABLES[name]()
         for guarantee in given.guarantees:
             for epsilon in given.epsilons:
                 made = models(table, guarantee, epsilon)
                 errors = {}
-                for choice in CHOICES:
+                for choice in (*CHOICES, "auto"):
                     errors[choice] = mean_error(made[choice], table, given.draws)
                 features = made["auto"].chosen_schema(len(table.y_train)).random_features
                 auto: Any = () if features is None else "all"
-                shown = " ".join(f"{errors[choice]:7.4f}" for choice in CHOICES)
-                above = errors[auto] - min(errors.values())
+                shown = " ".join(f"{errors[choice]:7.4f}" for choice in (*CHOICES, "auto"))
+                above = errors["auto"] - min(errors[choice] for choice in CHOICES)
                 print(f"{name:27} {guarantee:12} {epsilon:7g} {shown}  {auto or 'none':5} {above:7.4f}", flush=True)
 
 
