@@ -1,8 +1,8 @@
 """Which interactions should an additive model have? Test error without any, with pairs and with all, and what "auto" takes.
 
 Each cell is a data set, a guarantee and an epsilon: those of benchmarks/peers, and further data. A line shows the mean error
-for interactions=(), "pairs", "all" and "auto", which may find that columns do not act together; what "auto" plans before; and
-by how much its error is above the least of the three. For a regression, one minus R^2 stands in place of the error.
+for interactions=(), "pairs", "all" and "auto", which may find that columns do not act together; what "auto" plans; and by
+how much its error is above the least of the three. For a regression, one minus R^2 stands in place of the error.
 
 With --costs, what features cost: seconds of processor time of a fit with the default and of one with curves alone, in turn,
 in one process with one thread. A line is a JSON object with the medians.

@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from confide import FileError, Schema, load
+from confide import FileError, Ledger, PureDP, Schema, load
 from confide.report.contents import contents_of
 from confide.report.writing import ledger_at, write_bundle
 from tests.report.released import logistic
@@ -48,3 +48,5 @@ def test_the_readme_names_the_files_of_the_archive_and_an_export_is_no_ledger(tm
     assert "ask for the ledger itself" in card
     with pytest.raises(FileError, match="export of entries; ask for the ledger itself"):
         ledger_at("ledger.json")
+    own = Ledger(tmp_path / "own.json", limit=PureDP(1.0))
+    assert ledger_at(str(tmp_path / "own.json")).identity == own.identity

@@ -178,8 +178,9 @@ def ledger_at(place: str) -> Ledger:
     Raises
     ------
     FileError
-        If the file is JSON, which no ledger is.
+        If the name is that of a JSON file, and no ledger is there.
     """
-    if "://" not in place and Path(place).suffix.lower() == ".json":
+    is_export = "://" not in place and Path(place).suffix.lower() == ".json"
+    if is_export and not (Path(place).is_file() and Path(place).read_bytes().startswith(b"SQLite")):
         raise FileError(f"{place} is no ledger: this is an export of entries; ask for the ledger itself.")
     return Ledger(place)
