@@ -332,4 +332,5 @@ def test_a_model_says_in_words_what_was_found(tmp_path):
         write_report(model, tmp_path / "report.html", overwrite=True)
         text = (tmp_path / "report.html").read_text(encoding="utf-8")
         assert ("Columns were not found to act together" in text) == found
+        assert ("Columns were found to act together" in text) != found
         assert (">gradient<" in text) == found

@@ -214,9 +214,8 @@ def blocks_of_choices(model: Any, chosen: Schema | None, features: FourierMap | 
             more = f" and {len(named) - _MOST_NAMED:,} more" if len(named) > _MOST_NAMED else ""
             yield text(f"Interactions: {', '.join(named[:_MOST_NAMED])}{more}.")
         if chosen.random_features is not None:
-            number = f"{chosen.random_features.number:,}"
-            where = ", unless the fit finds that columns do not act together" if chosen.random_features.if_found else ""
-            yield text(f"Interactions of all columns together, by {number} random features{where}.")
+            where = ", if the fit finds that columns act together" if chosen.random_features.if_found else ""
+            yield text(f"Interactions of all columns together, by {chosen.random_features.number:,} random features{where}.")
     if hasattr(model, "chosen_map"):
         are_beside = model.schema is not None and model.feature_norm is not None
         start = "The encoded columns of a row stand beside" if are_beside else "Rows are mapped to"

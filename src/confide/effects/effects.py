@@ -641,9 +641,9 @@ class Effects:
 
     @property
     def words_of_interactions(self) -> str:
-        """What is said of random features beside the effects, or of those that were left out; empty where there are none."""
+        """What is said of random features beside the effects; empty without them."""
         if self.released.fourier is None:
-            return wording("features not found") if self.encoder.schema.features_not_found else ""
+            return ""
         return wording("effects with interactions", share_of_interactions=self.share_of_interactions, pairs=_MOST_PAIRS)
 
     @cached_property

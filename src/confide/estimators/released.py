@@ -23,7 +23,7 @@ from confide.effects.effects import (
     sizes_of_chance,
 )
 from confide.erm.row_bounds import LEAST_RADIUS, is_centred
-from confide.errors import ConfideError
+from confide.errors import ConfideError, wording
 from confide.estimators.coefficients import depends_on_differences, ratio_of_scores, unit_of_scores
 from confide.estimators.linear_model import released_model, settings_of_model
 from confide.estimators.search import encoder_with_slots, plans_again
@@ -188,7 +188,10 @@ def effects_of(model: Any) -> Effects:
 
 
 def words_on_noise(model: Any, effects: Iterable[Effect] = ()) -> list[str]:
-    """Which effects of a fitted model do not stand out of the noise, in sentences; without a schema which coefficients."""
+    """Whether columns act together, and which effects of a model, or coefficients, do not stand out of noise."""
+    features = getattr(released_model(model).schema, "random_features", None)
+    found = ["Columns were found to act together."] * (features is not None and features.if_found)
+    found += [wording("features not found")] * bool(getattr(released_model(model).schema, "features_not_found", None))
     named: Iterable[tuple[str, Any]] = ((one.name, (one,)) for one in ReleasedCoefficients.of(model).coefficients)
     if effects or has_effects(released_model(model)):
         shown = effects or effects_of(model).with_bands()
@@ -199,7 +202,7 @@ def words_on_noise(model: Any, effects: Iterable[Effect] = ()) -> list[str]:
             kinds[2 - max(stand)].append(name)
     lists = [f"{listed(of[:_MOST_NAMED])}{f' and {len(of) - _MOST_NAMED} more' * (len(of) > _MOST_NAMED)}" for of in kinds]
     told = [sentence.format(names) for sentence, names, of in zip(_STANDING, lists, kinds, strict=True) if of]
-    return told or [_ANY_SIZE] * model.guarantee_.budget.is_private
+    return found + (told or [_ANY_SIZE] * model.guarantee_.budget.is_private)
 
 
 def chance_of(model: Any) -> tuple[Array, Array, bool] | None:

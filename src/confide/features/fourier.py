@@ -617,7 +617,7 @@ class RandomFeatures:
         columns = f"{self.columns} drawn columns each" if self.columns else "all columns"
         length = shown_number(self.length_scale)
         said = f"{self.number} random features of {columns}, length scale {length}{apart}, norm {shown_number(self.norm)}"
-        return f"{said}, where columns are found to act together" if self.if_found else said
+        return f"{said}, which a fit keeps if it finds that columns act together" if self.if_found else said
 
 
 def of_columns(scales: Sequence[Any], bound: GroupBound) -> tuple[Any, ...]:

@@ -515,7 +515,7 @@ class Schema:
         curve beside its straight line
     random_features : a mapping with the keys number, length_scale, norm and seed, or a `RandomFeatures`: models append
         random Fourier features of the encoded row to it; optional
-    features_not_found : random features likewise, which a fit left out because it found that columns do not act together;
+    features_not_found : random features likewise, which a fit left out because columns were not found to act together;
         fits write it
     weight : a mapping with the keys column, high and mean, or a `RowWeight`: the column that says how much each row counts
         in a fit, its cap, and its mean if that is public; optional
@@ -748,8 +748,8 @@ class Schema:
 
     @property
     def has_released(self) -> bool:
-        """Whether facts about a column came from a private release."""
-        return any(column.releases for column in self.columns)
+        """Whether facts about columns came from a private release."""
+        return any(column.releases for column in self.columns) or self.features_not_found is not None
 
     @property
     def names_of_codes(self) -> tuple[str, ...]:
@@ -777,8 +777,8 @@ class Schema:
         others = "".join(name or "" for name in (target, person, weight))
         lines = [f"Schema of {len(self.columns)} column{'s'[: len(self.columns) != 1]}{others}"]
         lines += [f"  {column.name:{width}}  {column}" for column in self.columns]
-        together = [*self.interact, *([] if self.random_features is None else [self.random_features])]
-        together += [] if self.features_not_found is None else ["no interactions: columns were not found to act together"]
+        none = self.features_not_found and "no interactions: columns were not found to act together"
+        together = [*self.interact, *filter(None, (self.random_features, none))]
         return "\n".join(lines + [f"  {line}" for line in together])
 
 

@@ -195,8 +195,11 @@ class InterestPlan:
     @property
     def first_order(self) -> float:
         """Standard deviation of the error of first order, for one standard deviation of a column."""
+        return self._first(deviations_of_clip(self.facts, self._curvature))
+
+    def _first(self, clip: float) -> float:
+        """The same where so many deviations are clipped."""
         facts, curvature = self.facts, self._curvature
-        clip = deviations_of_clip(facts, curvature)
         return math.hypot(math.sqrt(curvature * facts.usual_steepness), clip * facts.sums_deviations[0]) / curvature
 
     @property
@@ -239,10 +242,7 @@ class InterestPlan:
         if not combination.has_levels:
             return self.error / spread
         # The rows of both levels lie half a unit from the middle, and other columns move rows as far as a usual one.
-        facts, curvature = self.facts, self._curvature
-        clip = combination.usual_clip / spread + OF_OTHERS
-        first = math.hypot(math.sqrt(curvature * facts.usual_steepness), clip * facts.sums_deviations[0]) / curvature
-        return self._combined(first) / spread
+        return self._combined(self._first(combination.usual_clip / spread + OF_OTHERS)) / spread
 
     def error_of_risk(self, combination: Combination) -> float:
         """Expected standard error of the difference of risks of a combination, for the effect that its test finds."""

@@ -428,11 +428,12 @@ def _main_effects(model: Any, level: float) -> list[Block]:
 
 
 def _words_of_effects(model: Any, effects: Any, shown: Sequence[Effect], level: float) -> list[str]:
-    drawn = "drawn " if effects.released.fourier is not None else ""
+    drawn = "drawn " if effects.words_of_interactions else ""
     meaning = wording("curves of effects", outcome=effects.outcome, drawn=drawn)
     sentences = [meaning, *filter(None, [effects.words_of_interactions])]
-    if noisy := words_on_noise(model, shown):
-        sentences += [f"{_GREY} All values of {level:.0%} of columns without an effect lie there.", *noisy]
+    if any(one.noise for effect in shown for one in effect.values):
+        sentences.append(f"{_GREY} All values of {level:.0%} of columns without an effect lie there.")
+    sentences += words_on_noise(model, shown)
     if any(effect.has_band for effect in shown):
         sentences.append(wording("bands of effects", level=level))
     elif has_intervals(model):

@@ -187,5 +187,4 @@ def lattices_of(plan: AnyPlan) -> tuple[LatticeNoise | None, ...]:
     """All noise on a grid that a release by this plan draws, before anything is charged."""
     matching.check_parts(plan)
     without: Any = getattr(plan, "without", None)
-    others = () if without is None else lattices_of(without)
-    return (plan.lattice, *map(attrgetter("lattice"), sums_beside(plan)), *others)
+    return (plan.lattice, *map(attrgetter("lattice"), sums_beside(plan)), *(() if without is None else lattices_of(without)))
