@@ -11,10 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-from confide.errors import ParameterError, as_float, is_flag, is_number, is_whole, sections_of
+from confide.errors import ParameterError, as_float, sections_of
 from confide.known_words import suggestion, words_of
 
 EVERY_MODEL = "ModelParameters"
@@ -80,8 +81,8 @@ class Parameter:
         """
         if (value is None or isinstance(value, str)) and value in self.also:
             return value
-        holds = {bool: is_flag, int: is_whole, float: is_number}.get(self.kind)
-        if holds is not None and holds(value):
+        is_flag, kinds = type(value).__name__ in ("bool", "bool_"), {int: (Integral,), float: (Real,)}
+        if is_flag if self.kind is bool else isinstance(value, kinds.get(self.kind, ())) and not is_flag:
             # Converted first: NumPy rounds the ends of a range to the precision of what it compares with them.
             number = as_float(value) if self.kind is float else self.kind(value)
             if (self.low <= number <= self.high or number in self.also) and number not in self.refused:

@@ -529,8 +529,7 @@ def _automatic(described: Schema, schema: Schema, settings_of: SettingsOf, count
         if suits and (n_classes() <= 2 or is_regression):
             features: Any = made.random_features
             asked = made if is_regression else replace(made, random_features=replace(features, if_found=True))
-            encoder = Encoder(asked)
-            found = make_plan(settings_of(encoder), encoder.n_features + features.number, n_rows)
+            found = make_plan(settings_of(Encoder(asked)), plan.problem.n_features, n_rows)
             return made if getattr(found, "without", None) is None else asked
     return schema
 
