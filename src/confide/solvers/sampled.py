@@ -314,9 +314,10 @@ _FOLDED_ROWS_PER_WEIGHT, _START_ROWS_PER_WEIGHT = 1.0, 1.0
 of a sample took as many passes with twice as many rows: 12 over diamonds at (1, 1e-5), and 19 at 4
 (benchmarks/notes/which_interactions.md)."""
 _MORE_RIDGE = 2.0
-"""The ridge of the metric is larger by this share, over the folded rows for each weight. With half of it, and of
-the rows at the start, fits take as long but for Covertype at (4, 1e-5), whose columns have less ridge than its features:
-6.9 s in place of 1.9. With 8, fits to diamonds and flights take half as many passes more."""
+"""The ridge of the metric is larger by this share, over the folded rows for each weight. Columns of Covertype at (4, 1e-5)
+have a smaller ridge than its features. A fit takes 1.9 s there, and 6.9 s with half of this share and half of the rows at
+the start. Other fits are slower by up to a tenth. With a share of 8, fits to diamonds and flights take half as many passes
+more."""
 _CLOSE_ON_MADE_ROWS, _MOST_STEPS_ON_MADE_ROWS, _PAIRS_ON_MADE_ROWS = 0.03, 200, 30
 """How closely the minimiser over the sample is found, as a share of the gradient norm at the start; the most steps, and the
 pairs that are kept."""
