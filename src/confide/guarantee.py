@@ -200,10 +200,7 @@ class Guarantee(Shown):
         epsilon, factor = implied.amount, _factor(implied.amount)
         implies = f"It implies epsilon = {epsilon:.12g} with delta = {EXAMPLE_DELTA:g}: if"
         opening = implies if implied is not budget else "If"
-        claim = (
-            f"{opening} {subject}, no set of possible released models would have been more or less probable by a factor "
-            f"above exp({epsilon:.12g}) = {factor}"
-        )
+        claim = wording("claim of a guarantee", opening=opening, subject=subject, epsilon=epsilon, factor=factor)
         adversary = (
             f"So someone who knew every other row and the code, had unlimited computing time, and gave even odds {question}"
         )

@@ -70,6 +70,10 @@ def test_features_stay_where_columns_act_together_and_only_there(relation, tmp_p
         assert plans_again(read)[1].event == plan.event
         np.testing.assert_array_equal(read.decision_function(rows), model.decision_function(rows))
         assert "Unless they show that columns act together" in read.guarantee_.statement()
+    assert (with_both.guarantee_.mechanism, alone.guarantee_.mechanism) == ("objective", "gradient")
+    assert "showed that columns act together: the released weights have" in with_both.guarantee_.statement()
+    assert "did not show that columns act together: the released weights have" in alone.guarantee_.statement()
+    assert with_both.guarantee_.budget == alone.guarantee_.budget == BUDGET
 
 
 def test_a_file_that_hides_what_was_found_is_found_out(tmp_path):
@@ -82,7 +86,9 @@ def test_a_file_that_hides_what_was_found_is_found_out(tmp_path):
     del hidden["schema"]["features_not_found"]
     certain = json.loads(described)
     del certain["schema"]["features_not_found"]["if_found"]
-    for changed in (hidden, certain, content | {"alpha": 0.5 * content["alpha"]}):
+    renamed = content | {"guarantee": content["guarantee"] | {"mechanism": "objective"}}
+    silent = content | {"guarantee": content["guarantee"] | {"assumptions": content["guarantee"]["assumptions"][:-1]}}
+    for changed in (hidden, certain, renamed, silent, content | {"alpha": 0.5 * content["alpha"]}):
         assert failures_of_plan(confide.load(written(changed, path))) != ()
 
 

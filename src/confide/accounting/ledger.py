@@ -144,10 +144,8 @@ class Ledger(Shared, Shown):
         with self._up_to_date():
             self._header.refuse_others(self._records.path, header, relation, rows, cohorts)
             if accounting != "auto" and filters.accounting_for(self.limit, accounting) != self._accounting:
-                raise LedgerError(
-                    f"{self._records.path} has accounting={self._accounting!r}, not {accounting!r}, and it is fixed once. "
-                    f"Leave `accounting` out, or give another path."
-                )
+                place, own = self._records.path, self._accounting
+                raise LedgerError(wording("another accounting", place=place, own=own, other=accounting))
 
     @property
     def accounting(self) -> str:
@@ -488,10 +486,8 @@ class Ledger(Shared, Shown):
             accounting = "renyi" if events[0].budget.is_concentrated else "sum"
         cohort = self._named(cohort)
         if filters.least_rows(events) < self.max_rows_per_person:
-            raise LedgerError(
-                f"this ledger is for max_rows_per_person={self.max_rows_per_person}; fit with it or more. Such a person "
-                f"would pay more for a charge that protects {filters.least_rows(events)}. Nothing was used or charged."
-            )
+            protected = filters.least_rows(events)
+            raise LedgerError(wording("fewer rows than of a ledger", own=self.max_rows_per_person, protected=protected))
         charge = Entry(len(self._entries) + 1, self.dated_like or now(), purpose, accounting, events, details, cohort)
         filters.refuse_excess(filters.filter_for(self.limit, accounting), self._totals, charge)
         for cap in self._sublimits.values():

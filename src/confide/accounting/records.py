@@ -143,19 +143,14 @@ class Header:
     ) -> None:
         """Refuse to open a ledger that does not agree with what the caller asks for, or would create."""
         if asked is not None and asked.limit != self.limit:
-            raise LedgerError(
-                f"{place} has the limit {shown_amounts(self.limit)}, not {shown_amounts(asked.limit)}. A limit is fixed "
-                f"once: leave `limit` out, or give another path."
-            )
+            own, other = shown_amounts(self.limit), shown_amounts(asked.limit)
+            raise LedgerError(wording("another limit", place=place, own=own, other=other))
         if relation is not self.neighbours and (asked is not None or relation is not Neighbours.REPLACE_ONE):
             raise LedgerError(
                 f"{place} counts {self.neighbours} guarantees, not {relation}. Use one ledger for each relation."
             )
         if rows > self.max_rows_per_person:
-            raise LedgerError(
-                f"{place} is for max_rows_per_person={self.max_rows_per_person}, not {rows}: a person with more rows would "
-                f"pay more than it counts. Use a new ledger for such persons."
-            )
+            raise LedgerError(wording("more rows than of a ledger", place=place, own=self.max_rows_per_person, rows=rows))
         if cohorts not in (None, self.cohorts):
             own = "no cohorts" if self.cohorts is None else f'cohorts by the column "{self.cohorts}"'
             raise LedgerError(f"{place} has {own}, fixed once. Leave cohorts out, or give another path.")

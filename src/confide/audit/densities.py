@@ -273,10 +273,7 @@ class ExactResult:
     def __str__(self) -> str:
         what = currency(self.budget)
         verdict = "more than was claimed" if self.refuted else "within the claim"
-        return (
-            f"This pair needs {what} = {self.shown:.6g}, {verdict}: {self.budget.amount:.6g}. "
-            f"The grid has {self.n_points:,} points, and its error is about {self.error:.1e}."
-        )
+        return wording("what a pair needs", pair=self, what=what, verdict=verdict)
 
 
 def exact(estimator: Any, first: tuple[Any, ...], second: tuple[Any, ...], *, n_points: int | None = None) -> ExactResult:

@@ -207,8 +207,7 @@ class IntervalsPlan:
         return {
             "intervals": f"{self.share:.3g} of the whole budget, {self.budget}"
             + (", in one account with the weights" if self.is_joint else ""),
-            "moments": f"noise up to {self.curvature_noise:.4g} on the curvature, to which typical rows add "
-            f"{self.usual_curvature:.4g} and the ridge {self.ridge:.4g}; {self._shown_ratio}",
+            "moments": wording("noise on the curvature", forecast=self, ratio=self._shown_ratio),
             "expected interval": f"about +- {self.margin:.3g} for a typical coefficient, at 95%",
             **self.design.lines(),
         }
@@ -276,18 +275,11 @@ class SumsForecast:
 
     def lines(self) -> dict[str, str]:
         """Lines of the plan for people: text by name."""
-        lines = {
-            "signal": f"noise up to {self.curvature_noise:.4g} on the sums of products, to which typical rows add "
-            f"{self.usual_curvature:.4g}: a ratio of {self.ratio:.2g}"
-        }
+        lines = {"signal": wording("noise on sums of products", forecast=self)}
         if self.is_poor:
             lost = 0.03 if self.ratio <= 3.0 * POOR_FIT_RATIO else 0.05
-            lines["poor fit"] = (
-                f"the ratio is above {POOR_FIT_RATIO:g}. Of fits measured at such ratios, three in four lost {lost:g} of "
-                "R^2 or more to the noise, and some lost nearly all. Use more rows, fewer columns"
-                + (", ApproxDP or ZCDP in place of PureDP" if self.is_pure else "")
-                + wording("other ways than sums")
-            )
+            others = (", ApproxDP or ZCDP in place of PureDP" if self.is_pure else "") + wording("other ways than sums")
+            lines["poor fit"] = wording("poor fit", ratio=POOR_FIT_RATIO, lost=lost) + others
         return lines
 
     def interval_lines(self) -> dict[str, str]:

@@ -534,10 +534,7 @@ class ExcessRiskBound:
         probability = f"{1.0 - self.failure:.15g}"
         if not self.is_useful:
             return f"No useful bound holds with probability {probability}: weights of zero, without any rows, satisfy it."
-        return (
-            f"With probability {probability}: mean loss on new rows at most {self.excess_risk:.3g} above that of any "
-            f"weights of norm {self.reference_norm:g} ({self.without_noise:.3g} without privacy at the same alpha)."
-        )
+        return wording("excess risk", bound=self, probability=probability)
 
 
 def excess_risk_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0.05) -> ExcessRiskBound:

@@ -276,9 +276,8 @@ class Contents:
     @property
     def appendix(self) -> list[Block]:
         """Everything else, for those who read more than they sign."""
-        left_out = getattr(getattr(self.model, "schema_", None), "features_not_found", None)
         facts = (
-            ("mechanism", self.guarantee.mechanism if left_out is None else "gradient"),
+            ("mechanism", self.guarantee.mechanism),
             ("alpha (ridge)", f"{self.model.alpha_:.6g}"),
             ("released weights", f"{self._n_weights:,}"),
         )

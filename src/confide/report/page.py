@@ -20,7 +20,7 @@ from confide.accounting.ledger import Ledger
 from confide.accounting.records import now
 from confide.blocks import Block, facts_as_html, html_of, section, table
 from confide.budget_warnings import EXAMPLE_DELTA, cautions
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 from confide.guarantee import Guarantee
 from confide.known_words import printable_lines
 from confide.planning.advice import in_words, verdict_of
@@ -171,10 +171,8 @@ def _sign(contents: Contents, place: str) -> str:
     if not contents.is_sound:
         told = f"<p>There is nothing to sign, as the verdict says. {check} says what was checked.</p>"
         return f"<section class=whole><h2>Verify</h2>\n{told}</section>"
-    signed = (
-        f"Signed is the release of this file: {contents.model_name or contents.heading}, SHA-256 {contents.sha256[:16]}… "
-        f"Its guarantee holds under assumptions 1 to {len(contents.guarantee.assumptions)}"
-    )
+    name, last = contents.model_name or contents.heading, len(contents.guarantee.assumptions)
+    signed = wording("what is signed", name=name, start=contents.sha256[:16], last=last)
     words = {"check": check, "signed": escape(signed), "place": place, "analyst": escape(contents.analyst)}
     return Template(_file("sign.html")).substitute(words).rstrip()
 

@@ -52,7 +52,7 @@ from confide.privacy.standardised_sums import StandardisedSums
 from confide.privacy.sufficient_statistics import NoisyStatistics, StatisticsPlan
 from confide.report.accuracy import charge_of_rates, doubts_of_rates
 from confide.report.ledger_facts import LedgerFacts
-from confide.training.assumptions import guarantee_of, sentences_of_rows
+from confide.training.assumptions import guarantee_of, of_weights, sentences_of_rows
 from confide.training.fit import atoms_release
 from confide.training.plan import AnyPlan
 
@@ -194,6 +194,8 @@ def _findings_of_plan(model: Any, written_by: str) -> list[Finding]:
     try:
         plan, whole = plans_again(model)
         expected = _guarantee_again(model, whole)
+        if getattr(whole, "without", None) is not None:
+            expected = of_weights(expected, plan)
     except (ConfideError, KeyError) as error:
         return [Finding(FAILED, f"The facts in the file allow no such plan: {error}{advice}")]
     if differing := _differences(model, plan, expected):

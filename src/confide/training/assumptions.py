@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,15 @@ def guarantee_of(
         said += _of_noise(plan, circumstances, unusual)
     sentences, rows = (*said, *attempts_sentence(circumstances.attempts)), problem.rows_per_person
     return Guarantee(plan.event.budget, problem.neighbours, plan.mechanism, sentences, void, rows, circumstances)
+
+
+def of_weights(guarantee: Guarantee, chosen: AnyPlan) -> Guarantee:
+    """The guarantee of a release that had two plans of the weights, once it is known by which one they were made.
+
+    What was charged, and what is promised, are the same for both.
+    """
+    sentence = SENTENCES[f"chosen {chosen.mechanism}"]
+    return replace(guarantee, mechanism=chosen.mechanism, assumptions=(*guarantee.assumptions, sentence))
 
 
 def _of_persons_and_bounds(problem: Any, schema: Schema | None, *, is_private: bool, released: str) -> Iterator[str]:

@@ -37,7 +37,7 @@ from confide.privacy.mechanism import Plan
 from confide.privacy.noise import Entropy
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.solvers.fallback import NewtonThenFallback
-from confide.training.assumptions import circumstances_of, guarantee_of, sentences_of_rows
+from confide.training.assumptions import circumstances_of, guarantee_of, of_weights, sentences_of_rows
 from confide.training.auto_mechanism import MECHANISMS
 from confide.training.charge import Charge, before_charge, charge_and_release, deciding_fit
 from confide.training.least_squares import weights_of_sums
@@ -83,6 +83,8 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
 def model_of(fit: Fit, plan: Any, guarantee: Guarantee, rows: CheckedRows, settings: Settings) -> ReleasedModel:
     """What a fit released, with the public facts about the rows, and with monotone effects where they were asked for."""
     weights, evidence, interest, found = fit
+    if getattr(plan, "without", None) is not None:
+        guarantee = of_weights(guarantee, plan.without if "without" in found else plan)
     if "without" in found and rows.encoder is not None:
         made, plan, settings = Encoder(rows.encoder.schema.without_features), plan.without, settings.without or settings
         rows = replace(rows, encoder=made, fourier=None, coefficient_names=coefficient_names(rows.columns, made, None))

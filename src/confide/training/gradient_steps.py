@@ -56,10 +56,7 @@ class HeavyBall:
     n_features: int = 1
 
     def __str__(self) -> str:
-        return (
-            f"{'proximal ' if self.l1 else ''}heavy ball with momentum {self.momentum:g} and steps of {self.step:.4g} times "
-            f"the sum; the weights are the mean of the points of the second half"
-        )
+        return wording("heavy ball", steps=self, proximal="proximal " if self.l1 else "")
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""

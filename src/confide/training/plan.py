@@ -708,7 +708,4 @@ def _of_alpha(plan: AnyPlan, asked: Settings) -> str:
         return f"alpha is {asked.alpha:.4g}, which was asked for{raised}."
     if plan.mechanism == "none":
         return f"alpha is {plan.alpha:.4g}, one over the number of rows, as C = 1 is in scikit-learn."
-    return (
-        f"alpha is {plan.alpha:.4g}: the noise is expected to cost about as much there as the shrinkage of the weights, or "
-        f"the proof and double precision need so much."
-    )
+    return " ".join(_SAID["alpha"].format(plan=plan).split())
