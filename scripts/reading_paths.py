@@ -23,6 +23,7 @@ import sys
 import tokenize
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from scripts import proof_hashes
 
@@ -148,30 +149,43 @@ def _n_lines(module: str, without: set[str]) -> int:
     """Code lines of a module without some definitions of it, and without what only those use."""
     text, known = _definitions(module, without)
     left = {name for name in known if "." not in name} - without
-    while idle := {name for name in left if _is_inner(name)} - set().union(*(_used(known[name]) - {name} for name in left)):
+    while idle := {name for name in left if _is_inner(name)} - set().union(*(known[name].used - {name} for name in left)):
         left -= idle
     gone = [known[name] for name in {name for name in known if "." not in name} - left] + [known[name] for name in without]
-    return len(code_lines(text).difference(*map(_place, gone)))
+    return len(code_lines(text).difference(*(each.place for each in gone)))
 
 
 def _n_lines_of(module: str, names: set[str]) -> int:
     """Code lines of some definitions of a module, and of its private definitions and constants that they use."""
     text, known = _definitions(module, names)
     read = set(names)
-    while more := {name for name in known if _is_inner(name) and any(name in _used(known[other]) for other in read)} - read:
+    while more := {name for name in known if _is_inner(name) and any(name in known[other].used for other in read)} - read:
         read |= more
-    return len(code_lines(text).intersection(*[set().union(*(_place(known[name]) for name in read))]))
+    return len(code_lines(text).intersection(*[set().union(*(known[name].place for name in read))]))
 
 
-def _definitions(module: str, names: set[str]) -> tuple[str, dict[str, ast.stmt]]:
+class _Definition(NamedTuple):
+    """What is kept of a definition: all names that it uses, and its lines with those of its decorators."""
+
+    used: frozenset[str]
+    place: range
+
+
+def _definitions(module: str, names: set[str]) -> tuple[str, dict[str, _Definition]]:
     """The text of a module, and its definitions by name, among which all of `names` must be."""
     text = (PACKAGE / module).read_text(encoding="utf-8")
-    tree = ast.parse(text)
-    known: dict[str, ast.stmt] = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-    known |= proof_hashes.definitions(tree)
+    known = _definitions_of(text)
     for name in names - known.keys():
         raise LookupError(f"{module} has no definition {name}")
     return text, known
+
+
+@cache
+def _definitions_of(text: str) -> dict[str, _Definition]:
+    """The definitions of a text. Several paths ask for them, and syntax trees are large: each is walked once."""
+    tree = ast.parse(text)
+    known: dict[str, ast.stmt] = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    return {name: _Definition(_used(node), _place(node)) for name, node in (known | proof_hashes.definitions(tree)).items()}
 
 
 def _is_inner(name: str) -> bool:
@@ -179,13 +193,11 @@ def _is_inner(name: str) -> bool:
     return "." not in name and (name.startswith("_") or name.isupper())
 
 
-def _used(node: ast.stmt) -> set[str]:
-    """All names that a definition uses."""
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+def _used(node: ast.stmt) -> frozenset[str]:
+    return frozenset(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
 
 
 def _place(node: ast.stmt) -> range:
-    """The lines of a definition, its decorators included."""
     begin = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
     return range(begin, (node.end_lineno or begin) + 1)
 

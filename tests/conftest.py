@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import random
 import secrets
@@ -75,7 +76,6 @@ def pytest_collection() -> Generator[None, object, object]:
     try:
         return (yield)
     finally:
-        gc.collect()
         gc.freeze()
         gc.enable()
 
@@ -102,10 +102,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(MARKS_OF_FIXTURES[fixture])
     if any(mark in config.getoption("markexpr") for mark in ON_REQUEST):
         return
-    left_out = [item for item in items if any(item.get_closest_marker(mark) for mark in ON_REQUEST)]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not any(item.get_closest_marker(mark) for mark in ON_REQUEST)]
+    on_request = [not {mark.name for mark in item.iter_markers()}.isdisjoint(ON_REQUEST) for item in items]
+    if any(on_request):
+        config.hook.pytest_deselected(items=list(itertools.compress(items, on_request)))
+        items[:] = [item for item, left_out in zip(items, on_request, strict=True) if not left_out]
 
 
 @pytest.fixture(scope="session")

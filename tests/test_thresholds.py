@@ -520,10 +520,11 @@ def cost(case):
 def covering(numbers):
     """Some of these cases that have together all that all of them have, chosen greedily."""
     cases = {number: a_case(number) for number in numbers}
-    missing, chosen = set().union(*map(varied, cases.values())), []
+    has, costs = ({number: of_case(case) for number, case in cases.items()} for of_case in (varied, cost))
+    missing, chosen = set().union(*has.values()), []
     while missing:
-        best = max(cases, key=lambda number: len(varied(cases[number]) & missing) / cost(cases[number]))
-        missing -= varied(cases[best])
+        best = max(cases, key=lambda number: len(has[number] & missing) / costs[number])
+        missing -= has[best]
         chosen.append(best)
     return chosen
 
