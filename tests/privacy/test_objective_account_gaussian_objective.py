@@ -55,7 +55,7 @@ class Pair:
 
     def __init__(self, loss, first, second, l2, deviation, push, counts=(1.0, 1.0)):
         reach = (abs(push) + np.max(counts[0]) * len(first) + np.max(counts[1]) * len(second) + 9.0 * deviation) / l2
-        w = np.unique(np.concatenate([np.linspace(-reach, reach, 30_001), np.linspace(-30.0, 30.0, 30_001)]))
+        w = np.unique(np.concatenate([np.linspace(-reach, reach, 8_001), np.linspace(-30.0, 30.0, 8_001)]))
         self.step = np.gradient(w)
         self.first, self.second = (
             self._log_density(loss, rows, l2, deviation, push, w[:, None], weights)

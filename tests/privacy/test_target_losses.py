@@ -173,7 +173,7 @@ class Laws:
         slopes = sum(loss.threshold * row_norm for side in sides for _ in side)
         reach = (abs(push) + slopes + 10.0 * deviation) / l2
         w = np.unique(
-            np.concatenate([np.linspace(-reach, reach, 40_001), *(self._kinks(loss, side, row_norm) for side in sides)])
+            np.concatenate([np.linspace(-reach, reach, 10_001), *(self._kinks(loss, side, row_norm) for side in sides)])
         )
         self.step = np.gradient(w)
         self.first, self.second = (
@@ -187,13 +187,13 @@ class Laws:
     @staticmethod
     def _kinks(loss, side, row_norm):
         if not len(side) or loss.constants.name == "poisson":
-            return np.linspace(-6.0, 6.0, 20_001) / row_norm
+            return np.linspace(-6.0, 6.0, 5_001) / row_norm
         width = (
             1.2 * loss.threshold * row_norm / side[:, :1] ** 2
             if loss.constants.by_length
             else 1.2 * loss.threshold / np.abs(side[:, :1])
         )
-        return (side[:, 1:] / side[:, :1] + width * np.linspace(-1.0, 1.0, 4001)).ravel()
+        return (side[:, 1:] / side[:, :1] + width * np.linspace(-1.0, 1.0, 1001)).ravel()
 
     @property
     def are_resolved(self):
