@@ -1,7 +1,7 @@
 """A few cases in place of a whole grid: every pair of values of two factors stands together in at least one of them.
 
-A fault that shows itself at one value of a factor, or where two values meet, fails a test as it does in the whole grid. Grids
-of three factors and more are for what depends on three at a time.
+A fault that shows itself at one value of a factor, or where two values meet, fails a test as it does in the whole grid. A
+whole grid is for what depends on three factors at a time.
 """
 
 from __future__ import annotations
