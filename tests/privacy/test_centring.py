@@ -30,6 +30,7 @@ from confide.privacy.objective_account import concentrated_rho
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.solvers.fallback import NewtonThenFallback
+from tests.covering import pairs_of
 from tests.privacy.laws import mu_of
 from tests.privacy.problems import GROUPS, problem, rows_and_labels, source
 
@@ -81,9 +82,7 @@ def test_neighbours_are_as_far_apart_as_the_theorem_says(neighbours, weight):
     assert largest <= plan.lattice.l2_sensitivity <= 1.001 * largest
 
 
-@pytest.mark.parametrize("name", BUDGETS)
-@pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
-@pytest.mark.parametrize("persons", [1, 3])
+@pairs_of(name=BUDGETS, neighbours=[REPLACE, ADD], persons=[1, 3])
 def test_released_sums_scatter_by_the_theorems_law(name, neighbours, persons):
     """400 releases of a centre; noise 0.7 or 1.4 times as large would be rejected. The law is computed here again."""
     budget, share = BUDGETS[name], 0.05

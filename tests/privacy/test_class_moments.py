@@ -24,6 +24,7 @@ from confide.privacy.moments import _WINDOW, directions_of, joint_bound, window_
 from confide.privacy.noise import Entropy
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.training.auto_mechanism import NonPrivate
+from tests.covering import pairs_of
 from tests.privacy.class_densities import slope_and_curvature
 from tests.privacy.problems import SummedOnce
 from tests.privacy.test_moments import ADD, BUDGETS, REPLACE, check_law, computed, plan_of, problem_of, source_of
@@ -257,10 +258,7 @@ def sensitivity_of(loss, plan, neighbours):
     return (math.sqrt(2.0) if neighbours is REPLACE else 1.0) * G * 6.25
 
 
-@pytest.mark.parametrize("name", BUDGETS)
-@both_relations
-@pytest.mark.parametrize("loss", [Softmax(3), OneVsRest(LogisticLoss(), 3)], ids=lambda loss: loss.constants.name)
-@pytest.mark.parametrize("persons", [1, 2])
+@pairs_of(name=BUDGETS, neighbours=[REPLACE, ADD], loss=[Softmax(3), OneVsRest(LogisticLoss(), 3)], persons=[1, 2])
 def test_released_moments_scatter_by_the_theorems_law(name, neighbours, loss, persons):
     """200 releases; noise 0.7 or 1.4 times as large would be rejected."""
     problem = problem_of(loss, 2, neighbours=neighbours, persons=persons)

@@ -14,6 +14,7 @@ from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
 from confide.privacy.noise import Entropy
 from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.tables import Counts, counted
+from tests.covering import pairs_of
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
 BUDGETS = {"pure": PureDP(0.7), "approximate": ApproxDP(0.7, 0.1), "zcdp": ZCDP(0.1)}
@@ -50,9 +51,7 @@ def test_neighbours_are_as_far_apart_as_the_theorem_says(neighbours):
     assert l2 <= gaussian.l2_sensitivity <= 1.001 * l2
 
 
-@pytest.mark.parametrize("name", BUDGETS)
-@pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
-@pytest.mark.parametrize("persons", [1, 2])
+@pairs_of(name=BUDGETS, neighbours=[REPLACE, ADD], persons=[1, 2])
 def test_released_counts_scatter_by_the_theorems_law(name, neighbours, persons):
     """600 releases of 8 counts; noise 0.7 or 1.4 times as large would be rejected."""
     plan = SumPlan.of(Counts(8, neighbours, persons), BUDGETS[name])

@@ -32,6 +32,7 @@ from confide.privacy.mechanism import Problem
 from confide.privacy.moments import largest_norm
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
+from tests.covering import pairs_of
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
 BOTH = pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
@@ -154,9 +155,7 @@ def test_no_pair_of_rows_is_farther_apart_than_the_theorem_says():
     assert 0.8 * bound <= largest <= bound
 
 
-@pytest.mark.parametrize("name", BUDGETS)
-@BOTH
-@pytest.mark.parametrize("persons", [1, 2])
+@pairs_of(name=BUDGETS, neighbours=[REPLACE, ADD], persons=[1, 2])
 def test_released_matrices_scatter_by_the_theorems_law(name, neighbours, persons):
     """The deviation is that of theorem 3, and that of 240 releases, of curvature and of slopes; 15% more or less fails."""
     plan = plan_of(BUDGETS[name], neighbours, persons)

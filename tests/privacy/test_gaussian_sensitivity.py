@@ -21,6 +21,7 @@ from confide.privacy.gaussian import (
     objective_noise_rate,
     output_sensitivity,
 )
+from tests.covering import pairs_of
 from tests.privacy.densities import log_ratio, tight_huber_pair
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
@@ -97,9 +98,7 @@ def test_the_tight_huber_pair_shows_what_the_published_calibration_wastes():
     assert abs(log_ratio(loss, first, second, l2, rate, w)) == pytest.approx(epsilon - math.log1p(1 / l2), abs=1e-3)
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.constants.name)
-@pytest.mark.parametrize("neighbours", [REPLACE, ADD])
-@pytest.mark.parametrize("row_norm", [1.0, 3.0])
+@pairs_of(loss=LOSSES, neighbours=[REPLACE, ADD], row_norm=[1.0, 3.0])
 def test_no_neighbour_exceeds_epsilon_in_a_random_search(loss, neighbours, row_norm):
     """Exact densities over random pairs in d = 1, 2, 3 with rows of norm R; both directions."""
     rng = np.random.default_rng(5)
@@ -147,9 +146,7 @@ def searched_with_weights(loss, largest, neighbours, calibrated_for, enough=np.i
     return worst
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.constants.name)
-@pytest.mark.parametrize("neighbours", [REPLACE, ADD])
-@pytest.mark.parametrize("largest", [0.2, 7.0])
+@pairs_of(loss=LOSSES, neighbours=[REPLACE, ADD], largest=[0.2, 7.0])
 def test_no_neighbour_with_weights_exceeds_epsilon_in_a_random_search(loss, neighbours, largest):
     """Exact densities of random pairs, weights from 0 to the cap; calibrated for half the cap the search exceeds epsilon."""
     assert 0.6 < searched_with_weights(loss, largest, neighbours, largest) <= 1.0

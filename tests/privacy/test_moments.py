@@ -38,6 +38,7 @@ from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.shapes import Ball
 from confide.training.auto_mechanism import NonPrivate
+from tests.covering import pairs_of
 from tests.privacy.problems import SummedOnce
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
@@ -202,9 +203,7 @@ def test_computed_moments_are_within_the_rounding_bound(loss, used):
     assert used * allowed < worst <= allowed
 
 
-@pytest.mark.parametrize("name", BUDGETS)
-@pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
-@pytest.mark.parametrize("persons", [1, 2])
+@pairs_of(name=BUDGETS, neighbours=[REPLACE, ADD], persons=[1, 2])
 def test_released_moments_scatter_by_the_theorems_law(name, neighbours, persons):
     """400 releases; noise 0.7 or 1.4 times as large would be rejected."""
     problem = problem_of(neighbours=neighbours, persons=persons)

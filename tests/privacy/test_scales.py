@@ -21,6 +21,7 @@ from confide.privacy.mechanism import ProblemFacts
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.scales import SumsByTarget, scales_by, scales_plan
+from tests.covering import pairs_of
 from tests.privacy.laws import mu_of
 from tests.privacy.problems import problem
 
@@ -66,9 +67,7 @@ def test_neighbours_are_as_far_apart_as_the_theorem_says(neighbours, target_boun
     assert largest <= plan.lattice.l2_sensitivity <= 1.001 * largest
 
 
-@pytest.mark.parametrize("name", BUDGETS)
-@pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
-@pytest.mark.parametrize("persons", [1, 3])
+@pairs_of(name=BUDGETS, neighbours=[REPLACE, ADD], persons=[1, 3])
 def test_released_sums_scatter_by_the_theorems_law(name, neighbours, persons):
     """1,000 releases: the law, and a deviation to within 4%. Both are computed here again."""
     budget, share = BUDGETS[name], 0.05

@@ -26,6 +26,7 @@ from confide.privacy.standardised_sums import (
     largest_difference,
     within_reach,
 )
+from tests.covering import pairs_of
 from tests.privacy.test_curvature import ADD, BOTH, BUDGETS, REPLACE, N, problem_of, some_rows, source_of
 
 POINTS = np.array([[0.4, -0.3, 0.2], [3.0, 1.0, -0.5]])
@@ -106,9 +107,7 @@ def test_two_rows_come_near_the_distance_and_none_exceed_it(neighbours):
     assert 0.75 <= largest[1] <= 1.0
 
 
-@pytest.mark.parametrize("name", BUDGETS)
-@BOTH
-@pytest.mark.parametrize("persons", [1, 2])
+@pairs_of(name=BUDGETS, neighbours=[REPLACE, ADD], persons=[1, 2])
 def test_released_sums_scatter_by_the_theorems_law(name, neighbours, persons):
     """The deviations are those of theorem 3, and those of 200 releases; noise 0.7 or 1.4 times as large fails."""
     plan = RiskSums.plan(training_of(neighbours, persons), 2, BUDGETS[name])

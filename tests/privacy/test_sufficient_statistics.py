@@ -31,6 +31,7 @@ from confide.privacy.sufficient_statistics import (
     plan_of_statistics,
 )
 from tests.audit.attacks import lower_bound, upper_bound
+from tests.covering import pairs_of
 from tests.privacy.densities import gaussian_multiplier
 from tests.privacy.laws import check_law
 from tests.privacy.problems import SummedOnce
@@ -300,9 +301,7 @@ def of_row(budget, persons):
     return ApproxDP(budget.epsilon / persons, budget.delta * part)
 
 
-@pytest.mark.parametrize(("neighbours", "persons"), [(REPLACE, 1), (ADD, 1), (REPLACE, 2)])
-@pytest.mark.parametrize("name", ["pure", "spherical", "approximate", "zcdp"])
-@pytest.mark.parametrize("square", [False, True])
+@pairs_of(name=["pure", "spherical", "approximate", "zcdp"], neighbours=[REPLACE, ADD], persons=[1, 2], square=[False, True])
 def test_released_sums_scatter_around_the_exact_ones_by_the_theorems_law(name, neighbours, persons, square):
     """Seeded releases, rows and targets beyond their bounds: diagonal, products, targets, square; 30% off is rejected."""
     budget, law = BUDGETS[name]

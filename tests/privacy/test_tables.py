@@ -16,6 +16,7 @@ from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
 from confide.privacy.noise import Entropy
 from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.tables import MOMENT_SCALE, Tables, counted, l1_distance, l2_distance, moments_of, rows_of, spread
+from tests.covering import pairs_of
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
 BOTH = pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
@@ -106,9 +107,7 @@ def test_rows_are_spread_by_their_shares():
     assert (sum(spread(blocks[part], shares[part], 3) for part in np.split(order, 5)) == units).all()
 
 
-@pytest.mark.parametrize("name", BUDGETS)
-@BOTH
-@pytest.mark.parametrize("persons", [1, 2])
+@pairs_of(name=BUDGETS, neighbours=[REPLACE, ADD], persons=[1, 2])
 def test_released_sums_scatter_by_the_theorems_law(name, neighbours, persons):
     """400 releases of 9 numbers; noise 0.7 or 1.4 times as large would be rejected."""
     plan = SumPlan.of(Tables(SIZES, 1, neighbours, persons), BUDGETS[name])

@@ -22,6 +22,7 @@ from confide.privacy.objective_account import GaussianObjective, concentrated_rh
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.solvers.fallback import NewtonThenFallback
+from tests.covering import pairs_of
 from tests.privacy.densities import ends_renyi, flat, gaussian_profile, two_sided_renyi
 from tests.privacy.problems import objective_plan, problem, releases
 
@@ -133,9 +134,7 @@ def test_a_pair_of_counts_spends_all_of_epsilon_and_no_more():
     assert rate / 0.7 * abs(norms[0] - norms[1]) + math.log1p(h1 * np.dot(one, one) / l2) > 1.02 * epsilon
 
 
-@pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("neighbours", [REPLACE, ADD])
-@pytest.mark.parametrize("row_norm", [0.6, 3.0])
+@pairs_of(name=LOSSES, neighbours=[REPLACE, ADD], row_norm=[0.6, 3.0])
 def test_no_neighbour_exceeds_epsilon_in_a_random_search(name, neighbours, row_norm):
     """Exact densities over random pairs in one to three dimensions, long and short rows, targets over their interval."""
     loss, rng, worst, wrong = LOSSES[name], np.random.default_rng(5), 0.0, 0.0
