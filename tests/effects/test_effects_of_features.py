@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 
 from confide import AdditiveClassifier, AdditiveRegressor, ApproxDP, Schema, load
-from confide.cli.output import blocks_of_effects
+from confide.cli.output import blocks_of_effects, blocks_of_model
 from confide.effects.effects import variances_of
-from confide.estimators.released import effects_of
+from confide.estimators.released import ReleasedCoefficients, effects_of
 from confide.features.fourier import RandomFeatures
 from confide.features.schema import Interaction
-from confide.report.findings import all_findings, main_findings
+from confide.report.findings import all_findings, effect_drawings, main_findings
 
 COLUMNS = Schema(
     {
@@ -99,6 +99,7 @@ def test_a_missing_cell_has_its_effect():
 
 def test_effects_are_those_of_the_file_and_are_shown(tmp_path):
     """In a frame, a JSON form, a contrast, a picture, a report and the command line, each of which says what they leave."""
+    pytest.importorskip("matplotlib").use("Agg")
     model = fitted()
     model.save(tmp_path / "model.json")
     again = load(tmp_path / "model.json")
@@ -110,12 +111,63 @@ def test_effects_are_those_of_the_file_and_are_shown(tmp_path):
     frame = model.effects_
     ends = frame[(frame["column"] == "a") & frame["value"].isin([0.0, 10.0])]["effect"].to_numpy()
     assert model.contrast("a", 0, 10).estimate == pytest.approx(ends[1] - ends[0])
-    assert len(model.plot_effects().axes_) == 4
+    left_out = effects_of(model).left_out("a")
+    pairs = [":".join(term.columns) for term in effects_of(model).terms if len(term.columns) == 2]
+    assert pairs
+    assert all(f'"{pair}"' in left_out for pair in pairs)
+    assert left_out in str(model.contrast("a", 0, 10))
+    display = model.plot_effects()
+    assert len(display.axes_) == 4
+    caption = display.figure_._suptitle.get_text().replace("\n", " ")
+    assert left_out in caption
+    assert "a straight line" not in caption
+    assert "knots, between which random features bend a curve, too" in caption
+    points = next(term.points[0] for term in effects_of(model).terms if term.columns == ("a",))
+    assert len(points.inner_knots) == (points.n_numbers - 1) // 4 - 1 > 0
+    places = dict(zip(display.effects, display.axes_, strict=True))
+    (ax,) = (ax for effect, ax in places.items() if effect.name == "a")
+    assert ax.get_xticks(minor=True).tolist() == list(points.inner_knots)
+    drawn = effect_drawings([effect for effect in display.effects if effect.name == "a"])
+    assert drawn.count('class="knot"') == len(points.inner_knots)
+    assert "between which random features bend a curve" in str(main_findings(model, 0.95))
     told = f"makes up {share:.0%} of the variance"
     assert told in str(main_findings(model, 0.95))
     assert "no coefficients are shown" in str(main_findings(model, 0.95, whole=True))
     assert 'class="surfaces"' in str(all_findings(model, 0.95))
+    coefficients = ReleasedCoefficients.of(model)
+    n_features = len(coefficients.coefficients) - len(coefficients.of_columns)
+    norm = np.linalg.norm(model.coef_[-n_features:])
+    told = f"{n_features:,} random features are not listed, because single ones mean nothing. Their norm is {norm:.4g}"
+    for shown in (str(all_findings(model, 0.95)), str(list(blocks_of_model(model)))):
+        assert told in shown
+        assert "random feature'" not in shown
+    told = f"makes up {share:.0%} of the variance"
     assert told in str(list(blocks_of_effects(model)))
+
+
+def test_effects_without_features_say_which_interactions_they_leave():
+    """Contrasts and pictures name the pairs of their columns alone; the share is there, and 0 without interactions."""
+    pytest.importorskip("matplotlib").use("Agg")
+    frame, target = rows()
+    models = []
+    for interact in ((["a", "c"], ["a", "d"]), ()):
+        model = AdditiveRegressor(
+            ApproxDP(4.0, 1e-6), schema=replace(COLUMNS, interact=interact), target_bound=4.0, random_state=0
+        )
+        with pytest.warns(match="random_state"):
+            models.append(model.fit(frame, target))
+    with_pairs, alone = models
+    assert alone.effects_.attrs == {"share_of_interactions": 0.0}
+    assert alone.contrast("a", 0, 10).left_out == effects_of(alone).left_out("abcd") == ""
+    effects = effects_of(with_pairs)
+    sizes = [(len(term.columns), variances_of(term).sum()) for term in effects.terms]
+    joint, whole = (sum(size for n, size in sizes if n > least) for least in (1, 0))
+    assert with_pairs.effects_.attrs["share_of_interactions"] == pytest.approx(joint / whole)
+    assert 'is left out: "a:c".' in str(with_pairs.contrast("c", "u", "v"))
+    assert with_pairs.contrast("b", 1, 9).left_out == ""
+    caption = with_pairs.plot_effects().figure_._suptitle.get_text()
+    assert 'is left out: "a:c", "a:d".' in caption.replace("\n", " ")
+    assert "a curve is a straight line" in caption.replace("\n", " ")
 
 
 def test_each_of_several_classes_has_effects():

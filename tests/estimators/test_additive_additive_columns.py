@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 import confide
-from confide import AdditiveClassifier, InputError, ParameterError, Schema
+from confide import AdditiveClassifier, ApproxDP, InputError, ParameterError, Schema
 from confide.accounting.ledger import Ledger
+from confide.planning.advice import verdict_of
 
 RNG = np.random.default_rng(1)
 X = RNG.uniform(-1, 1, size=(500, 2))
@@ -103,6 +104,15 @@ def test_interactions_are_learned_that_no_sum_of_effects_can_have():
     assert scores["none"] < 0.6
     assert scores["pairs"] > 0.9
     assert scores["all"] > 0.9
+
+
+def test_a_plan_with_intervals_says_that_it_chooses_no_interactions():
+    """In `why` and in the verdict of `confide plan` and `confide fit`; plans without intervals do not speak of it."""
+    for share in (0.0, 0.3):
+        model = AdditiveClassifier(ApproxDP(4.0, 1e-5), bounds=(-1, 1), knots=3, loss="logistic", inference_share=share)
+        plan, told = model.plan(20_000, 3), "Beside intervals (inference_share), a fit chooses no interactions by itself"
+        verdict = verdict_of(model, 20_000, 3, plan=plan, with_forecast=False)
+        assert (told in plan.why()) == (told in str(verdict)) == (share > 0.0)
 
 
 def test_parts_keep_the_interactions_of_all_rows():

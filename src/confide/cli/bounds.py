@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from confide.blocks import as_json, json_value
 from confide.cli.options import Release, options_of_command, schema_of
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 
 if TYPE_CHECKING:
     from confide.estimators.private_bounds import PrivateBounds
@@ -73,9 +73,7 @@ def _described(
             raise ParameterError(f'--column names "{name}" twice; name it once.')
         ends = outer if behind is None else (float(behind[2]), float(behind[3]))
         if ends is None and name not in known:
-            raise ParameterError(
-                f'column "{name}" has no outer bounds; give --outer LOW HIGH or --column {name}:LOW:HIGH, from public facts.'
-            )
+            raise ParameterError(wording("no outer bounds", name=name))
         columns[name] = {} if ends is None else {"low": ends[0], "high": ends[1]}
         if own_scale or scale:
             columns[name]["scale"] = own_scale or scale

@@ -203,9 +203,7 @@ def predicts_a_number(schema: Schema | None) -> bool:
 
 def _check_suited(kind: str, schema: Schema | None, *, predicts_numbers: bool) -> None:
     if kind == "additive" and schema is None:
-        raise ParameterError(
-            "an additive model, the default, needs bounds of columns: give --schema; or --model logistic, of straight lines."
-        )
+        raise ParameterError(wording("additive model without bounds"))
     if kind in _FOR_NUMBERS and not predicts_numbers:
         raise ParameterError(wording("model for numbers", kind=kind))
     if predicts_numbers and kind not in (*_FOR_NUMBERS, "additive", "erm"):

@@ -40,7 +40,7 @@ from confide.effects.effects import has_effects
 from confide.effects.picture import common_limits, extremes, sparkline
 from confide.errors import FileError, InputError
 from confide.estimators.linear_model import PrivateLinearModel, released_model
-from confide.estimators.released import RANDOM_FEATURE, ReleasedCoefficients, effects_of, words_on_noise
+from confide.estimators.released import ReleasedCoefficients, effects_of, words_on_noise
 from confide.features.columns import NumberColumn
 from confide.files import check_output, json_text, new_file
 from confide.inference.table import Method
@@ -256,8 +256,7 @@ def blocks_of_model(
         yield from _blocks_of_intervals(model, adjust)
         return
     coefficients = ReleasedCoefficients.of(model)
-    shown = [one for one in coefficients.coefficients if one.unit != RANDOM_FEATURE]
-    n_hidden = len(coefficients.coefficients) - len(shown)
+    shown = [*coefficients.of_columns]
     title = "Released coefficients"
     by_size = sorted([one for one in shown if one.unit], key=attrgetter("size"), reverse=True)
     if max_shown is not None and len(by_size) > max_shown:
@@ -266,9 +265,7 @@ def blocks_of_model(
     yield heading(f"{title}, in {coefficients.outcome}")
     heads, cells = more_heads(coefficients), [coefficient_cells(one, coefficients) for one in shown]
     yield table(("column", "unit", "coefficient", *heads), cells, words=("unit",), optional=heads[::-1])
-    yield text(*words_on_noise(model))
-    if n_hidden:
-        yield text(f"The weights of {n_hidden} random features are not shown: they mean nothing one by one.")
+    yield text(*words_on_noise(model), *coefficients.words_of_features)
     if has_interest(model):
         yield from _blocks_of_intervals(model, adjust)
 

@@ -322,9 +322,7 @@ def _refuse_what_rows_cannot_sum_to(totals: Totals, start: Totals, row_sum: RowS
     """
     pairs = zip(totals, start, strict=True)
     if any(sent.shape != expected.shape or sent.dtype != np.float64 for sent, expected in pairs):
-        raise InputError(
-            "a party sent sums of another shape; all sides must run the same version of confide with the same parameters."
-        )
+        raise InputError(wording("sums of another shape"))
     longest = (
         row_sum.loss.constants.lipschitz * norm_with_intercept(row_sum.row_bound, row_sum.intercept) * row_sum.largest_weight
     )
@@ -364,9 +362,7 @@ def answer(connection: Connection, source: CheckedSource, row_sums: Sequence[Row
         width = None if row_sum is None else row_sum.n_weights(rows.n_features)
         understood = weights.dtype == np.float64 and weights.ndim == 2 and 1 <= len(weights) <= _MOST_PROBLEMS
         if row_sum is None or not understood or weights.shape[1] != width:
-            raise InputError(
-                "the coordinator asks for another sum than was agreed. Both sides need the same version and parameters."
-            )
+            raise InputError(wording("another sum than agreed"))
         totals = rows.sum_over_rows(row_sum, weights)
         send(connection, packed(number=np.array(_int(request["number"])), **dict(zip(SUMS, totals, strict=True))))
 

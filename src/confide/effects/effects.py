@@ -71,6 +71,7 @@ class Points:
     weights : (n_points,), not negative, with sum 1. There is one more point than values if a category may be none of the
         levels; that point is last
     is_line : whether the effect of a number is a straight line
+    steps : how many parts there are between two knots, each a straight line: one, or more beside random features
     """
 
     column: Column
@@ -79,6 +80,7 @@ class Points:
     weights: Array
     numbers: tuple[float, ...] = ()
     is_line: bool = False
+    steps: int = 1
 
     @classmethod
     def of(cls, encodings: Iterable[ColumnEncoding], steps: int = 1) -> Points:
@@ -108,12 +110,17 @@ class Points:
         others = (*[MISSING] * bool(column.missing), *map(partial(_shown_atom, column), column.atoms))
         shown = column.texts_of(numbers) if column.dates else map(column.value_of, numbers)
         values = (*shown, *others)
-        return Points(column, values, positions, np.append(weights, np.zeros(len(others))), tuple(numbers), is_line)
+        return Points(column, values, positions, np.append(weights, np.zeros(len(others))), tuple(numbers), is_line, steps)
 
     @property
     def n_numbers(self) -> int:
         """How many of the points are numbers."""
         return len(self.positions)
+
+    @property
+    def inner_knots(self) -> tuple[float, ...]:
+        """The knots of the curve of a number, without its low and high."""
+        return self.numbers[self.steps : -1 : self.steps]
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -521,6 +528,8 @@ class Contrast(Interval, Shown):
         What the score stands for, for example "log-odds of income = >50K".
     unit : str or None
         The unit of a number, if the schema names one.
+    left_out : str
+        Which interactions of the column have no part in the difference; empty where there are none.
     """
 
     standard_error: float | None
@@ -530,6 +539,7 @@ class Contrast(Interval, Shown):
     level: float
     outcome: str
     unit: str | None = None
+    left_out: str = ""
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -541,9 +551,10 @@ class Contrast(Interval, Shown):
         second = with_unit(str(self.second), self.unit)
         change = f"{self.column} from {self.first} to {second}: {self.estimate:+.4f} in {self.outcome}"
         if self.interval is None:
-            return (text(f"{change} (no part of the budget was used for intervals)"),)
+            return (text(f"{change} (no part of the budget was used for intervals)", *filter(None, [self.left_out])),)
         low, high = self.interval
-        return (text(f"{change}, interval at level {self.level:g}: {low:+.4f} to {high:+.4f}"),)
+        interval = f"interval at level {self.level:g}: {low:+.4f} to {high:+.4f}"
+        return (text(f"{change}, {interval}", *filter(None, [self.left_out])),)
 
 
 @suggest_keywords_of
@@ -619,10 +630,12 @@ class Effects:
     def share_of_interactions(self) -> float:
         """The part of the variance of scores that effects of single columns leave, over independent columns."""
         encoder, fourier = self.encoder, self.released.fourier
-        features = _SumOfFeatures.of(encoder, points_of(encoder, fourier), fourier, self._weights[encoder.n_features :])
-        alone = sum(float(variances_of(term).sum()) for term in self.terms if len(term.columns) == 1)
-        own = (Term((name,), (points,), features.part((name,))) for name, points in features.points.items())
-        more = float(features.variances().sum() - sum(variances_of(term).sum() for term in own))
+        sizes = [(len(term.columns) > 1, float(variances_of(term).sum())) for term in self.terms]
+        alone, more = (sum(size for is_joint, size in sizes if is_joint is wanted) for wanted in (False, True))
+        if fourier is not None:
+            features = _SumOfFeatures.of(encoder, points_of(encoder, fourier), fourier, self._weights[encoder.n_features :])
+            own = (Term((name,), (points,), features.part((name,))) for name, points in features.points.items())
+            more = float(features.variances().sum() - sum(variances_of(term).sum() for term in own))
         return max(0.0, more) / (alone + more) if alone + more > 0.0 else 0.0
 
     @cached_property
@@ -645,6 +658,13 @@ class Effects:
         if self.released.fourier is None:
             return ""
         return wording("effects with interactions", share_of_interactions=self.share_of_interactions, pairs=_MOST_PAIRS)
+
+    def left_out(self, columns: Iterable[str]) -> str:
+        """Which interactions of these columns their single effects leave out, in a sentence; empty where there are none."""
+        of_features, joint = self.released.fourier is not None, [term for term in self.terms if len(term.columns) > 1]
+        names = listed(":".join(term.columns) for term in joint if of_features or {*term.columns} & {*columns})
+        of_all = wording("left out of features", names=names) if of_features else wording("left out of effects", names=names)
+        return of_all if names else ""
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
@@ -733,7 +753,7 @@ class Effects:
             errors = self._errors_of((mixture @ weights_of)[None])[score]
             middle, margin = self._sign * float(errors.estimates[0]), float(errors.margins(level)[0])
             known = (middle - margin, middle + margin, float(errors.total_error[0]))
-        return Contrast(estimate, *known, column, first, second, level, outcome, unit)
+        return Contrast(estimate, *known, column, first, second, level, outcome, unit, self.left_out({column}))
 
     def check_label(self, label: Any) -> int:
         """The position of a class's score. Raises ParameterError if the model has no score of its own for this label."""
@@ -754,19 +774,15 @@ class Effects:
             for value in effect.values
         ]
         frame = frame_of(lines)
-        frame.attrs |= self._of_interactions
+        frame.attrs["share_of_interactions"] = self.share_of_interactions
         return frame
-
-    @property
-    def _of_interactions(self) -> dict[str, Any]:
-        return {} if self.released.fourier is None else {"share_of_interactions": self.share_of_interactions}
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """A JSON form. What the noise hides is None."""
         return {
             "outcome": self.outcome,
             "level": level,
-            **self._of_interactions,
+            "share_of_interactions": self.share_of_interactions,
             "intercept": {str(label): value for label, value in zip(self.labels, self.intercepts.tolist(), strict=True)}
             if len(self.labels) > 1
             else float(self.intercepts[0]),

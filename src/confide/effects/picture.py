@@ -233,13 +233,18 @@ _MOST_IN_A_LINE, _MOST_LEVELS, _LONGEST_NAME = 3, 12, 22
 NOISE_IN_PICTURE = (
     "grey: what noise alone could make, inner if all values are equally frequent, outer even where no row has the value"
 )
-KNOTS_IN_PICTURE = "blue ticks: knots, between which a curve is a straight line"
+KNOTS_IN_PICTURE = (
+    "blue ticks: knots, between which a curve is a straight line",
+    "blue ticks: knots, between which random features bend a curve, too",
+)
 GREYS = (0.28, 0.16)
 _PLACE_OF_MISSING, _END_WITHOUT_MISSING = 1.22, 1.04
 """On the column's own scale, which goes from -1 to 1."""
 
 
-def draw_effects(effects: Sequence[Effect], outcome: str, level: float, ax: Any = None) -> tuple[Any, list[Any]]:
+def draw_effects(
+    effects: Sequence[Effect], outcome: str, level: float, ax: Any = None, beside: str = ""
+) -> tuple[Any, list[Any]]:
     """Draw effects of single columns of a model.
 
     Parameters
@@ -248,6 +253,7 @@ def draw_effects(effects: Sequence[Effect], outcome: str, level: float, ax: Any 
     outcome : what a larger score stands for
     level : of the bands
     ax : Matplotlib axes whose place is divided among the effects, or None for a new figure
+    beside : what is said of interactions, which are not drawn
 
     Returns
     -------
@@ -262,7 +268,8 @@ def draw_effects(effects: Sequence[Effect], outcome: str, level: float, ax: Any 
     limits = effect_limits(effects)
     bands = f"\nbands at {level:g}, for sampling and noise: inner for each value, outer for all values of a column"
     noise = f"\n{NOISE_IN_PICTURE}" * any(effect.values[0].noise for effect in effects)
-    noise += f"\n{KNOTS_IN_PICTURE}" * any(len(effect.points[0].numbers) > 2 for effect in effects if effect.is_curve)
+    knots = {points.steps > 1 for effect in effects for points in effect.points if effect.is_curve and points.inner_knots}
+    noise += "".join(f"\n{line}" for line in (*[KNOTS_IN_PICTURE[True in knots]] * len(knots), beside) if line)
     for one, effect in zip(axes, effects, strict=True):
         (_draw_curve if effect.is_curve else _draw_levels)(one, effect, limits)
         tidied(one)
@@ -322,7 +329,7 @@ def _draw_curve(ax: Any, effect: Effect, limits: tuple[float, float]) -> None:
         _draw_point(ax, absent[0], end, True, effect.has_band)
         ticks = {tick: text for tick, text in ticks.items() if tick < _number_at(points, 0.8)} | {end: "missing"}
     ax.set_xticks(list(ticks), list(ticks.values()))
-    ax.set_xticks(numbers[1:-1], minor=True)  # the knots
+    ax.set_xticks(points.inner_knots, minor=True)
     ax.tick_params(axis="x", which="minor", length=7, width=0.8, direction="in", color=BLUE)
     ax.tick_params(labelsize="small")
     ax.set_xlim(_number_at(points, -1.04), _number_at(points, _PLACE_OF_MISSING + 0.12 if absent else _END_WITHOUT_MISSING))

@@ -69,7 +69,8 @@ class EffectsDisplay(Display):
     """A picture of the effects of columns: a curve for each number, a point for each level of a category.
 
     Bands cover sampling and the noise for privacy. The inner band is for each value by itself, the outer one for all values
-    of a column together. Small marks on the axis are the knots, between which a curve is straight. No row is drawn.
+    of a column together. Small marks on the axis are the knots, between which a curve is straight, unless random features
+    bend it. What interactions add is not drawn, and the title names them. No row is drawn.
 
     Parameters
     ----------
@@ -79,6 +80,8 @@ class EffectsDisplay(Display):
         What a larger score stands for.
     level : float
         Confidence level of the bands.
+    left_out : str
+        What is said of interactions, which are not drawn; empty where there are none.
 
     Attributes
     ----------
@@ -96,10 +99,8 @@ class EffectsDisplay(Display):
     Guarantee: that of the model. The picture is made of its release alone, and costs nothing more.
     """
 
-    def __init__(self, effects: Iterable[Effect], *, outcome: str, level: float = 0.95) -> None:
-        self.effects = tuple(effects)
-        self.outcome = outcome
-        self.level = level
+    def __init__(self, effects: Iterable[Effect], *, outcome: str, level: float = 0.95, left_out: str = "") -> None:
+        self.effects, self.outcome, self.level, self.left_out = tuple(effects), outcome, level, left_out
 
     @classmethod
     def from_estimator(
@@ -143,10 +144,11 @@ class EffectsDisplay(Display):
         if columns is None:
             wanted = tuple(sorted(by_name, key=lambda name: by_name[name].size, reverse=True))
         outcome = effects.outcome if label is None else f"{effects.unit} of class {label}"
-        return cls((by_name[name] for name in wanted), outcome=outcome, level=level).plot(ax=ax)
+        drawn = (by_name[name] for name in wanted)
+        return cls(drawn, outcome=outcome, level=level, left_out=effects.left_out(wanted)).plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
-        self.axes_ = draw_effects(self.effects, self.outcome, self.level, ax)[1]
+        self.axes_ = draw_effects(self.effects, self.outcome, self.level, ax, self.left_out)[1]
 
 
 # Effects of columns, as attributes and methods of a fitted model whose rows a schema describes.

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
@@ -326,7 +326,9 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
         fourier = chosen._fourier_map(columns, encoder)
         if settings.prior is not None:
             settings.prior.refuse_map(fourier)
-        return make_plan(settings, columns if fourier is None else fourier.n_features, n_rows)
+        plan = make_plan(settings, columns if fourier is None else fourier.n_features, n_rows)
+        told = [wording("no interactions beside intervals")] * (plan.intervals is not None and hasattr(self, "interactions"))
+        return replace(plan, reasons=(*plan.reasons, *told))
 
     def _names_of_plan(self, n_features: int | None) -> tuple[str, ...]:
         """Names of so many columns of numbers: those of the fit, if there was one, so that its plan can be made again."""

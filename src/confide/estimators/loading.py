@@ -95,9 +95,7 @@ def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:
     package = importlib.import_module("confide")
     kind = getattr(package, name) if isinstance(name, str) and name in package.__all__ else None
     if not isinstance(kind, type) or not issubclass(kind, PrivateLinearModel):
-        raise FileError(
-            "the file holds a kind of model that this version does not know. Use the version that wrote it, or a newer one."
-        )
+        raise FileError(wording("unknown kind of model"))
     known = set(kind().get_params(deep=False)) - NOT_PARAMETERS_OF_THE_FILE
     written, schema, is_classifier = dict(content["parameters"]), released.schema, issubclass(kind, LinearClassifier)
     check_keys(written, known, optional=known - _PARAMETERS_OF_EVERY_VERSION)

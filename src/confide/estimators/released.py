@@ -133,6 +133,22 @@ class ReleasedCoefficients:
         )
         return cls(coefficients, shown, ratio, outcome_of(model))
 
+    @property
+    def of_columns(self) -> tuple[ReleasedCoefficient, ...]:
+        """Those that are named after columns, and the intercept: all but the weights of random features."""
+        return tuple(one for one in self.coefficients if one.unit != RANDOM_FEATURE)
+
+    @property
+    def words_of_features(self) -> list[str]:
+        """How many weights of random features there are, and how large they are beside the others; empty without them."""
+        sizes: tuple[list[float], list[float]] = ([], [])
+        for one in self.coefficients:
+            sizes[one.unit == RANDOM_FEATURE].extend([one.estimate] if one.unit else [])
+        rest, norm = (math.hypot(*own) for own in sizes)
+        others, number = map(len, sizes)
+        told = wording("weights of random features", number=number, norm=norm, others=others, rest=rest)
+        return [told] if number else []
+
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
         coefficients = [one.to_dict() for one in self.coefficients]

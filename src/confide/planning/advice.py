@@ -77,6 +77,7 @@ class Verdict:
     weights : a sentence on unequal weights of rows; empty where rows count alike
     delta : a sentence on what a delta beside a pure epsilon would bring; empty where it would bring little
     classes : a sentence on many classes that are each compared with all others; empty elsewhere
+    interactions : a sentence that an additive model chooses none beside intervals; empty elsewhere
     """
 
     error: str
@@ -88,6 +89,7 @@ class Verdict:
     weights: str = ""
     delta: str = ""
     classes: str = ""
+    interactions: str = ""
 
     def __str__(self) -> str:
         return " ".join(self.sentences)
@@ -95,7 +97,8 @@ class Verdict:
     @property
     def sentences(self) -> tuple[str, ...]:
         """All that there is to say, one thing each."""
-        return tuple(part for part in (self.error, self.columns, self.rows, self.weights, self.delta, self.classes) if part)
+        last = (self.weights, self.delta, self.classes, self.interactions)
+        return tuple(part for part in (self.error, self.columns, self.rows, *last) if part)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
@@ -172,7 +175,9 @@ def verdict_of(
             delta = wording(
                 "better with a delta", delta=better.plan.event.budget.to_dict()["delta"], name=name, range=range_
             )
-    return Verdict(said, columns, rows, level, rare, forecast, weights, delta, classes)
+    told = wording("no interactions beside intervals")
+    none = told if told in decided.reasons else ""
+    return Verdict(said, columns, rows, level, rare, forecast, weights, delta, classes, none)
 
 
 def _with_twice_the_rows(estimator: Any, n_rows: int | None, forecast: Forecast, simulated: Callable[..., Forecast]) -> str:

@@ -255,9 +255,7 @@ def _n_pairs(
 ) -> int:
     """The number of pairs by the lemma of `pairs_for_kernel_error`, or by lemma 18."""
     if log_error < _LEAST_LOG:
-        raise ParameterError(
-            "the theorem asks for more features than a number can hold. Give a larger accuracy (the allowed error) or alpha."
-        )
+        raise ParameterError(wording("too many features for a theorem"))
     if not by_moments:
         spread = math.log(second_moment(kernel, n_inputs)) + 2.0 * (math.log(diameter) - math.log(length_scale))
         logarithm = 8.0 * math.log(2.0) + spread - math.log(failure) - 2.0 * log_error

@@ -184,7 +184,7 @@ def _curve(effect: Effect, limits: tuple[float, float]) -> str:
         marks.append(f'<polygon class="{band[0][2]}" points="{_path([*upper, *reversed(lower)])}"/>')
     line = [(x, y_of(value.effect)) for x, value in zip(places, effect.curve, strict=True)]
     marks.append(f'<polyline class="curve" points="{_path(line)}"/>')
-    marks += [_line(x, bottom - 6, x, bottom, "knot") for x in places[1:-1]]
+    marks += [_line(x, bottom - 6, x, bottom, "knot") for x in places[points.steps : -1 : points.steps]]
     ticks, column = ticks_of(points), points.column
     assert column.is_number  # noqa: S101  # a curve is that of a number
 
@@ -394,7 +394,7 @@ def all_findings(model: Any, level: float, adjust: str | None = None) -> list[Bl
         blocks += [heading("Effects of all columns"), Block("figure", drawing=drawings)]
     mapped = released_model(model).fourier is not None
     tables: list[tuple[str | None, str, str]] = [
-        (None, "All coefficients", "All weights, as in the model file" if mapped else "All coefficients")
+        (None, "All coefficients", "Weights of columns, as in the model file" if mapped else "All coefficients")
     ]
     if model.schema is not None and (has_intervals(model) or not mapped):
         tables.append(("encoded", "Encoded coefficients", "The same for encoded columns, as in the model file"))
@@ -404,7 +404,9 @@ def all_findings(model: Any, level: float, adjust: str | None = None) -> list[Bl
             table = model.summary(level=level, adjust=adjust, units=units).to_html()
             blocks.append(Block("figure", drawing=scroll(table, f"{name} with intervals")))
         else:
-            blocks.append(_without_intervals(ReleasedCoefficients.of(model, units, level), name))
+            released = ReleasedCoefficients.of(model, units, level)
+            blocks += [_without_intervals(replace(released, coefficients=released.of_columns), name)]
+            blocks += [text(*released.words_of_features)] * mapped
     return blocks
 
 
@@ -428,9 +430,8 @@ def _main_effects(model: Any, level: float) -> list[Block]:
 
 
 def _words_of_effects(model: Any, effects: Any, shown: Sequence[Effect], level: float) -> list[str]:
-    drawn = "drawn " if effects.words_of_interactions else ""
-    meaning = wording("curves of effects", outcome=effects.outcome, drawn=drawn)
-    sentences = [meaning, *filter(None, [effects.words_of_interactions])]
+    meaning, more = wording("curves of effects", outcome=effects.outcome), effects.words_of_interactions
+    sentences = [meaning, wording("curves beside features" if more else "curves by knots"), *filter(None, [more])]
     if any(one.noise for effect in shown for one in effect.values):
         sentences.append(f"{_GREY} All values of {level:.0%} of columns without an effect lie there.")
     sentences += words_on_noise(model, shown)

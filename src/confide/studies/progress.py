@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from confide.errors import FileError, StudyError
+from confide.errors import FileError, StudyError, wording
 from confide.files import json_text, sha256_of, write_text
 from confide.studies.study import Study, changes, fingerprint, leaves, refused
 from confide.threads import lock
@@ -332,9 +332,7 @@ def only_run(study: Study) -> Iterator[None]:
         except BlockingIOError:
             raise StudyError(f"{study.path}: another run of this study is going on. Wait until it has ended.") from None
         except OSError as error:
-            raise FileError(
-                f"cannot write or lock {place}: {error.strerror}. Keep the study in a folder on a local disk."
-            ) from None
+            raise FileError(wording("no lock of a study", place=place, why=error.strerror)) from None
         try:
             yield
         finally:
