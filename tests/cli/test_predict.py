@@ -211,7 +211,7 @@ def test_a_model_without_a_schema_finds_its_columns_by_name(folder):
     Path("new.csv").write_text(f"size,age\n0.1,{SENTINEL}\n", encoding="utf-8")
     assert 'column "age"' in refused("predict", "model.json", "new.csv", "--out", "scored.csv", "--force")
     Path("new.csv").write_text("size,age\n0.1,\n", encoding="utf-8")
-    assert "NaN" in refused("predict", "model.json", "new.csv", "--out", "scored.csv", "--force")
+    assert "missing or infinite" in refused("predict", "model.json", "new.csv", "--out", "scored.csv", "--force")
 
 
 def test_a_model_without_names_says_why_it_cannot_score_a_file(folder):
@@ -285,7 +285,15 @@ def test_rows_that_cannot_be_read_are_left_out_or_kept_without_a_prediction(fold
     }.items():
         rows[place] |= cells
     write_rows(Path("new.csv"), rows)
-    assert 'column "age"' in refused("predict", "model.json", "new.csv", "--out", "scored.csv")
+    assert f"row 4 of {Path('new.csv').resolve()}: column " in refused(
+        "predict", "model.json", "new.csv", "--out", "scored.csv"
+    )
+    Path("more").mkdir()
+    write_rows(Path("more/1.csv"), rows_of())
+    write_rows(Path("more/2.csv"), rows)
+    told = run("predict", "model.json", "more/*.csv", "--out", "more.csv", "--on-error", "skip").stderr
+    assert f"2, first in row 4 of {Path('more/2.csv').resolve()}: column" in told
+    assert f"1, first in row 6 of {Path('more/2.csv').resolve()}: column" in told
     skipped = run("predict", "model.json", "new.csv", "--out", "scored.csv", "--on-error", "skip")
     assert "4 of 200 rows are left out" in skipped.stderr
     assert SENTINEL not in skipped.stderr + skipped.stdout
@@ -318,11 +326,15 @@ def test_a_cell_with_the_other_decimal_sign_is_told_which_one_is_expected(folder
     write_rows(Path("people.csv"), rows)
     fit("--force")
     rows[3] |= {"age": "41.27"}
+    rows[4] |= {"age": "41?27"}
     write_rows(Path("new.csv"), rows)
     expected = "a point, where the schema says that a comma stands before decimals"
     run("predict", "model.json", "new.csv", "--out", "n.csv", "--on-error", "null", "--force")
+    written = read_rows(Path("n.csv"))
+    assert [written[place]["age"] for place in (3, 4)] == ["41.27", "41?27"]
+    assert "cells that are not numbers" in written[4]["reason"]
     said = [
-        read_rows(Path("n.csv"))[3]["reason"],
+        written[3]["reason"],
         refused("predict", "model.json", "new.csv", "--out", "m.csv"),
         refused("evaluate", "model.json", "new.csv", "--epsilon", "5", "--no-ledger"),
         refused("fit", "new.csv", "--schema", "people.toml", "--epsilon", "1", "--no-ledger", "--force"),
@@ -330,6 +342,21 @@ def test_a_cell_with_the_other_decimal_sign_is_told_which_one_is_expected(folder
     for words in said:
         assert expected in words
         assert "41" not in words
+
+
+def test_a_day_that_no_month_has_is_told_as_such(folder):
+    """In the reason of its row, which shows no cell."""
+    Path("days.toml").write_text(
+        'target = { column = "t", negative = "no", positive = "yes" }\n'
+        '[columns.day]\nlow = 2024-01-01\nhigh = 2024-12-31\nformat = "%d.%m.%Y"\n'
+    )
+    write_rows(Path("days.csv"), [{"day": f"{1 + i % 28:02}.02.2024", "t": ("no", "yes")[i % 2]} for i in range(50)])
+    run("fit", "days.csv", "--schema", "days.toml", "--epsilon", "1", "--no-ledger", "--out", "days.json")
+    write_rows(Path("new.csv"), [{"day": day} for day in ("29.02.2024", "31.02.2024")])
+    run("predict", "days.json", "new.csv", "--out", "n.csv", "--on-error", "null")
+    first, second = read_rows(Path("n.csv"))
+    assert first["reason"] == ""
+    assert "days that no month has, such as the 31st of February" in second["reason"]
 
 
 def test_a_table_in_which_no_row_can_be_read_has_no_prediction(folder):

@@ -267,13 +267,13 @@ def test_text_that_is_too_large_for_one_dictionary_is_read_cell_by_cell(monkeypa
         (["987,65", "1"], "numbers with a comma, where a point is expected"),
         (["9.876,54", "1"], "numbers with a comma, where a point is expected"),
         (["9\u00a0876,54", "1"], "numbers with a comma, where a point is expected"),
-        (["987?65", "1"], "numbers with a point, where the schema says"),
+        (["987\u00b765", "1"], "numbers with a point, where the schema says"),
         (["a,5", "1"], "cells that are not numbers"),
         (["987, many", "1"], "cells that are not numbers"),
     ],
 )
 def test_another_sign_in_numbers_is_named_without_the_cell(cells, said):
-    """Where the schema declares a comma, a reader of text leaves a question mark in place of a point."""
+    """Where the schema declares a comma, a reader of text leaves a sign of its own in place of a point."""
     with pytest.raises(InputError, match=said) as refusal:
         read_numbers("the column", cells)
     assert "987" not in str(refusal.value)

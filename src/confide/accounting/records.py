@@ -146,9 +146,7 @@ class Header:
             own, other = shown_amounts(self.limit), shown_amounts(asked.limit)
             raise LedgerError(wording("another limit", place=place, own=own, other=other))
         if relation is not self.neighbours and (asked is not None or relation is not Neighbours.REPLACE_ONE):
-            raise LedgerError(
-                f"{place} counts {self.neighbours} guarantees, not {relation}. Use one ledger for each relation."
-            )
+            raise LedgerError(wording("ledger of another relation", place=place, own=self.neighbours, other=relation))
         if rows > self.max_rows_per_person:
             raise LedgerError(wording("more rows than of a ledger", place=place, own=self.max_rows_per_person, rows=rows))
         if cohorts not in (None, self.cohorts):
@@ -234,9 +232,7 @@ def checked_purpose(purpose: object) -> str:
     """
     text = str(purpose)
     if len(text) > _LONGEST_PURPOSE:
-        raise ParameterError(
-            f"a purpose has at most {_LONGEST_PURPOSE} characters, and this has {len(text)}. Nothing was used or charged."
-        )
+        raise ParameterError(wording("long purpose", most=_LONGEST_PURPOSE, length=len(text)))
     return text.encode(errors="replace").decode()  # half a surrogate pair cannot be shown
 
 

@@ -82,6 +82,7 @@ def predict(
 
     def tables() -> Iterator[Any]:
         for part in parts:
+            seen.rows_before = seen.rows
             for table in output.whole_tables(part, layout):
                 yield _scored(seen, part, table, types, interval, on_error)
             if part.stamp != Stamp.of(part.path):
@@ -149,6 +150,7 @@ class _Seen:
     def __init__(self, model: PrivateLinearModel, predicting: Any, shown: ShownClass | None) -> None:
         self.model, self.predicting, self.shown = model, predicting, shown
         self.rows, self.outside, self.faults = 0, Counter[str](), Counter[str]()
+        self.rows_before, self.first = 0, dict[str, str]()  # in files before, and where each reason was met first
 
     def tell(self, on_error: str) -> None:
         """Say on standard error what whoever uses the predictions should know."""
@@ -162,7 +164,8 @@ class _Seen:
             told.append(text_of_cells_outside(model.schema, self.rows - n_faults, self.outside))
         if n_faults:
             what = "are left out" if on_error == "skip" else "have no prediction"
-            whys = "".join(f"\n  {count:,}: {printable(reason)}" for reason, count in self.faults.most_common())
+            counts = ((count, printable(f"{self.first[why]}: {why}")) for why, count in self.faults.most_common())
+            whys = "".join(f"\n  {count:,}, first in {reason}" for count, reason in counts)
             told.append(f"{n_faults:,} of {self.rows:,} rows {what}, because they cannot be read:{whys}")
         for words in told:
             print(f"warning: {printable_lines(words)}", file=sys.stderr)
@@ -176,16 +179,22 @@ def _scored(seen: _Seen, part: FilePart, table: Any, types: dict[str, Any], inte
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    from confide.features.cells import POINT
+
+    start = seen.rows - seen.rows_before + 1
     seen.rows += table.num_rows
     reasons: list[str | None] = [None] * table.num_rows
     kept, places = table, None
     try:
         columns = _predictions(seen, _as_read(part, table), interval)
-    except InputError:
-        if on_error == "refuse":
-            raise
+    except InputError as error:
         reasons = _reasons(seen.model, part, table)
-        seen.faults.update(reason for reason in reasons if reason is not None)
+        for row, reason in enumerate(reasons, start):
+            if reason is not None:
+                seen.first.setdefault(reason, f"row {row:,} of {part.path}")
+                seen.faults[reason] += 1
+        if on_error == "refuse":
+            raise next((InputError(f"{place}: {reason}") for reason, place in seen.first.items()), error) from None
         readable = pa.array([reason is None for reason in reasons])
         kept = table.filter(readable)
         columns = _predictions(seen, _as_read(part, kept), interval) if kept.num_rows else [[] for _ in types]
@@ -194,7 +203,13 @@ def _scored(seen: _Seen, part: FilePart, table: Any, types: dict[str, Any], inte
     for (name, kind), column in zip(types.items(), columns, strict=True):
         values = pa.array(column, kind)
         table = table.append_column(name, values if places is None or on_error == "skip" else values.take(places))
-    return table.append_column("reason", pa.array(reasons, pa.string())) if on_error == "null" else table
+    if on_error != "null":
+        return table
+    has_commas = getattr(seen.model.schema, "table", {}).get("decimal") == ","
+    for place, name in enumerate(table.column_names) if has_commas else ():
+        if part.kinds.get(name) == "number" and pa.types.is_string(table[name].type):
+            table = table.set_column(place, name, pc.replace_substring(table[name], POINT, "."))
+    return table.append_column("reason", pa.array(reasons, pa.string()))
 
 
 def _predictions(seen: _Seen, rows: Any, interval: float | None) -> list[Any]:

@@ -25,6 +25,7 @@ from confide.data.files import READABLE, SEPARATORS, Kind, best_separator, files
 from confide.data.spooled import SpooledFile, given_by, pieces_of, spooled, spooled_cells, spooled_pieces
 from confide.errors import FileError, InputError, ParameterError, imported, is_list
 from confide.features.canonical_labels import canonical_label
+from confide.features.cells import POINT
 from confide.features.schema import Schema
 from confide.features.toml_form import ADDRESS, is_path, refuse_address, shown_address
 from confide.known_words import listed
@@ -253,7 +254,7 @@ def _rows_of_text(path: Path, schema: Schema, kinds: Mapping[str, Kind]) -> Iter
     decimal, thousands = written.get("decimal", "."), written.get("thousands", "")
     given, line = _header(written)
     # The sign that is not declared may not stand in a number. A comma stands in none anyway.
-    signs = str.maketrans({",": ".", ".": "?"} if decimal == "," else {})
+    signs = str.maketrans({",": ".", ".": POINT} if decimal == "," else {})
     grouped = re.compile(rf"\s*[+-]?\d{{1,3}}(?:{re.escape(thousands)}\d{{3}})+(?:{re.escape(decimal)}\d*)?\s*")
     with opened(path) as stream:
         encoding = written.get("encoding", "utf-8")

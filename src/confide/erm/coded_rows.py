@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
 from confide.array_types import Array, Indices, Rows
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 
 _SPARSE_ROWS = 3
 """Each row is a sum of so many sparse rows."""
@@ -120,9 +120,7 @@ class CodedRows:
             free = columns[: frame.lowest.size]  # single columns, and the first ones of pairs
             fit = bool((free >= frame.lowest).all() and (free <= frame.highest).all() and (second - first == 1).all())
         if not fit:
-            raise ParameterError(
-                "coded rows need an int32 column for each float64 entry, each in its interval, and pairs of neighbours."
-            )
+            raise ParameterError(wording("columns of coded rows"))
         for name, array in (("columns", columns.view()), ("entries", entries.view())):
             array.setflags(write=False)
             object.__setattr__(self, name, array)

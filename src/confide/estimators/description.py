@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.file_rows import ReadColumns, checked_columns
-from confide.errors import ParameterError, is_list
+from confide.errors import ParameterError, is_list, wording
 from confide.estimators.evaluation import levels_shown, refuse_many_cells
 from confide.expected_noise import sentence_of_waste
 from confide.features.columns import CategoryColumn, Column, NumberColumn
@@ -171,9 +171,7 @@ def _layout(schema: Any, columns: Any, cross_tables: Any) -> tuple[tuple[Column,
     if not all(isinstance(name, str) for name in names):
         raise ParameterError("columns must list names of columns of the schema, or its target.")
     if unknown := [name for name in names if name not in known]:
-        raise ParameterError(
-            f"columns must list names of columns of the schema, or its target; {listed_unknown(unknown[:1], known)} is none."
-        )
+        raise ParameterError(wording("columns to describe", unknown=listed_unknown(unknown[:1], known)))
     if not names or len(set(names)) < len(names):
         raise ParameterError("columns must name at least one column, and each once.")
     chosen = tuple(known[name] for name in names)

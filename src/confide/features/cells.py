@@ -37,12 +37,14 @@ DATES = "dates or times, where numbers are declared; declare dates, as in { low 
 """How the message ends where some of these cells are dates."""
 DATE = r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}|[0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{4}|[0-9]{2})\b"
 """How text begins that is a date."""
+POINT = "\u00b7"
+"""What stands for a point in a number of a table that has commas before decimals, so that it is no number."""
 _NO_NUMBERS = (
     (DATE, DATES),
     (r"[+-]?[0-9][0-9. '\u2019\u00a0\u202f]*,[0-9]", wording("numbers with commas")),
-    (r"[+-]?[0-9]+\?[0-9]", wording("numbers with points")),
+    (rf"[+-]?[0-9]+{POINT}[0-9]", wording("numbers with points")),
 )
-"""How text begins that is no number, and how the message ends. Where a comma is declared, a question mark was a point."""
+"""How text begins that is no number, and how the message ends."""
 
 
 def not_numbers(texts: Iterable[str]) -> str:

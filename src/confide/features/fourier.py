@@ -160,9 +160,7 @@ class FourierMap:
         if not is_text(self.kernel) or self.kernel not in KERNELS:
             raise ParameterError(f"kernel must be one of {words_of(KERNELS, self.kernel)}.")
         if self.orthogonal and self.kernel != "rbf":
-            raise ParameterError(
-                "orthogonal features are only for the kernel 'rbf'; the densities of other kernels depend on the direction."
-            )
+            raise ParameterError(wording("orthogonal features"))
         if self.scales and len(self.scales) != self.n_inputs:
             raise ParameterError(f"there are {len(self.scales)} scales; rows have {self.n_inputs} columns; give as many.")
         is_other = self.orthogonal or self.kernel != "rbf"
