@@ -9,7 +9,7 @@ from functools import cache, partial
 
 import pytest
 
-from confide import ZCDP, ApproxDP, LinearSVC, ParameterError, evaluate
+from confide import ZCDP, ApproxDP, Ledger, LinearSVC, ParameterError, evaluate
 from confide.budget_warnings import attempts_sentence
 from confide.errors import FileError
 from confide.estimators.evaluation import said_by_model
@@ -156,7 +156,7 @@ def test_a_report_names_what_does_not_follow():
 def test_a_charge_agrees_with_the_budget_and_with_the_ledger_that_was_charged(charge, follows):
     """It may be left out, and a study names the ledger alone."""
     document, known = rates().to_dict() | {"charge": charge}, partial(said_by_model, logistic()[0])
-    paid = document | {"charged_to": "0" * 32}
+    paid = document | {"charged_to": "0f" * 16}
     if follows:
         assert checked_evaluation(paid, (OWN,), known=known) is not None
     else:
@@ -165,6 +165,15 @@ def test_a_charge_agrees_with_the_budget_and_with_the_ledger_that_was_charged(ch
     unpaid = paid | {"charged_to": None}
     agrees = charge is None or not any(charge.values())
     assert ("charge" in what_does_not_follow(checked_evaluation(unpaid, (OWN,)), known())) is not agrees
+
+
+@pytest.mark.parametrize("identity", ["0" * 32, "f" * 31, "F" * 32, "my ledger", f"{'0f' * 16}\n"])
+def test_what_is_the_identity_of_no_ledger_pays_for_nothing(identity):
+    """It is refused by reports and by calibration, and an identity of a ledger is not."""
+    known = partial(said_by_model, logistic()[0])
+    assert checked_evaluation(rates().to_dict() | {"charged_to": Ledger(limit=1.0).identity}, (OWN,), known=known)
+    with pytest.raises(ParameterError, match=r"identity of no ledger|must be what"):
+        checked_evaluation(rates().to_dict() | {"charged_to": identity}, (OWN,), known=known)
 
 
 def test_the_path_of_a_file_is_read(tmp_path):

@@ -82,7 +82,6 @@ def predict(
 
     def tables() -> Iterator[Any]:
         for part in parts:
-            seen.rows_before = seen.rows
             for table in output.whole_tables(part, layout):
                 yield _scored(seen, part, table, types, interval, on_error)
             if part.stamp != Stamp.of(part.path):
@@ -150,7 +149,7 @@ class _Seen:
     def __init__(self, model: PrivateLinearModel, predicting: Any, shown: ShownClass | None) -> None:
         self.model, self.predicting, self.shown = model, predicting, shown
         self.rows, self.outside, self.faults = 0, Counter[str](), Counter[str]()
-        self.rows_before, self.first = 0, dict[str, str]()  # in files before, and where each reason was met first
+        self.of_files, self.first = Counter[Path](), dict[str, str]()  # rows, and where each reason was met first
 
     def tell(self, on_error: str) -> None:
         """Say on standard error what whoever uses the predictions should know."""
@@ -181,8 +180,8 @@ def _scored(seen: _Seen, part: FilePart, table: Any, types: dict[str, Any], inte
 
     from confide.features.cells import POINT
 
-    start = seen.rows - seen.rows_before + 1
-    seen.rows += table.num_rows
+    start = seen.of_files[part.path] + 1
+    seen.rows, seen.of_files[part.path] = seen.rows + table.num_rows, start - 1 + table.num_rows
     reasons: list[str | None] = [None] * table.num_rows
     kept, places = table, None
     try:

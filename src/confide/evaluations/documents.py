@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import fields
@@ -110,6 +111,8 @@ def what_does_not_follow(document: dict[str, Any], known: dict[str, Any]) -> str
     document : what `checked_evaluation` gave
     known : what the model says of its target, as `said_by_model` gives it
     """
+    if not re.fullmatch("(?!0*$)[0-9a-f]{32}", document["charged_to"] or "f" * 32):
+        return wording("evaluation of no ledger")
     expected = json.loads(json.dumps(_evaluation_of(document | known).to_dict()))
     differing = [name for name, value in expected.items() if name in document and not _is_same(document[name], value)]
     differing += [] if _has_its_charge(document) else ["charge"]
