@@ -87,8 +87,25 @@ ON_REQUEST = ("audit", "server", "browser", "spark")
 MARKS_OF_FIXTURES = {"data_dir": "data", "server": "server"}
 
 
+MEMORY = Path("/dev/shm")  # noqa: S108 - pytest makes a folder of its own there
+"""A file system in memory, as Linux has it. Each charge of a ledger waits for the disk, and tests make thousands of them."""
+
+
+def has_room(place: Path) -> bool:
+    """Whether what tests write may lie there: two gigabytes are free, and what they compile can be loaded from it."""
+    if not (hasattr(os, "statvfs") and os.access(place, os.W_OK)):
+        return False
+    found = os.statvfs(place)
+    return found.f_bavail * found.f_frsize > 2**31 and not found.f_flag & getattr(os, "ST_NOEXEC", 0)
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Let control-C interrupt, also where the tests were started with SIGINT ignored, as by nohup or in the background."""
+    """Let control-C interrupt, also where the tests were started with SIGINT ignored, as by nohup or in the background.
+
+    Folders of tests lie in memory where there is room, unless an option or a variable names another place.
+    """
+    if has_room(MEMORY):
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--fresh-noise") or "audit" in config.getoption("markexpr"):
         settings.load_profile("untimed and fresh")
