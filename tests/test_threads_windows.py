@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="plays Windows b
 WINDOWS = r'''
 import fcntl, os, signal, stat, struct, sys, types
 # What others do where they are imported is theirs.
-import joblib, numpy, pandas, pyarrow, scipy.special, sklearn.linear_model, sqlite3, threadpoolctl
+import numpy, scipy.special, sqlite3, threadpoolctl
 
 def locking(handle, mode, n):
     """A lock of this opening, from where it is; refused as Windows refuses it."""
@@ -77,7 +77,8 @@ assert threads.IS_WINDOWS
 '''
 
 EVERYTHING = (
-    WINDOWS
+    "import joblib, pandas, pyarrow, sklearn.linear_model\n"
+    + WINDOWS
     + r"""
 import gc, tempfile
 from pathlib import Path
