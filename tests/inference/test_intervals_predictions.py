@@ -10,9 +10,17 @@ from scipy.special import ndtri
 
 from confide.inference.intervals import JointUncertainty, ends_of_log_odds, ends_of_scores, noise_draws
 from confide.privacy.mechanism import Noise
+from confide.privacy.noise import Entropy
 from confide.privacy.shapes import Ball, Cylinder, Groups
 
 SHAPES = [Ball(1, 1.0), Ball(5, 1.0), Cylinder(4, 1.0, 1.0), Groups((2, 3, 1), (1.0, 2.0, 0.5))]
+
+
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+def test_draws_of_noise_are_those_of_its_rate_or_scale(law):
+    """Drawn once for all scales: the same, to the last digits, as drawn anew."""
+    anew = getattr(Entropy.seeded(3), law)(SHAPES[-1], 4000, 2.5)
+    np.testing.assert_allclose(noise_draws(Noise(SHAPES[-1], law, 2.5), 3), anew, rtol=1e-12)
 
 
 def errors(shape, law, size):

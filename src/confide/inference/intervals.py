@@ -795,11 +795,16 @@ def _inflation_factors(
     return np.asarray(1.0 + 0.5 * (_NORMAL_QUANTILE**2 + 1.0) * relative_variance)
 
 
-@lru_cache(maxsize=8)
 def noise_draws(noise: Noise, seed: int) -> Array:
     """(draws, D) of the noise, from a fixed public seed. No release uses them."""
+    return _of_scale_one(noise.law, noise.shape, seed) * (1.0 / noise.scale if noise.law == "laplace" else noise.scale)
+
+
+@lru_cache(maxsize=8)
+def _of_scale_one(law: str, shape: Shape, seed: int) -> Array:
+    """Draws of a unit rate or scale. They take long, and noise of another budget is a multiple of the same ones."""
     entropy = Entropy.seeded(seed)
-    return (entropy.laplace if noise.law == "laplace" else entropy.gaussian)(noise.shape, _N_DRAWS, noise.scale)
+    return (entropy.laplace if law == "laplace" else entropy.gaussian)(shape, _N_DRAWS, 1.0)
 
 
 # Bands of curves: intervals that all hold together. Post-processing of what was released.
