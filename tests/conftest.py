@@ -82,7 +82,7 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-ON_REQUEST = ("audit", "server", "browser", "spark")
+ON_REQUEST = ("attack", "audit", "server", "browser", "spark")
 """Marks of tests that run only where the expression of marks names one of them: `make test ARGS="-m server"`."""
 MARKS_OF_FIXTURES = {"data_dir": "data", "server": "server"}
 

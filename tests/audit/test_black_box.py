@@ -13,6 +13,7 @@ from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
 from tests.audit.attacks import (
     ADD,
     REPLACE,
+    few_of,
     hinge_attack,
     laplace_attack,
     logistic_attack,
@@ -72,14 +73,17 @@ NAMES = [
 SMALL, LARGE = 300, 25_000
 
 
-@pytest.mark.parametrize("number", range(len(AUDITS)), ids=NAMES)
+@pytest.mark.parametrize("number", few_of(range(len(AUDITS)), 0, 9, 16, 21, 26), ids=NAMES)
 def test_a_few_releases_do_not_refute_the_guarantee(number):
     """300 releases from either data set: the lower bound on what was spent stays below the budget."""
     attack, facts = AUDITS[number]
     assert attack(*facts).excess(SMALL, seed=number) <= 0.0
 
 
-@pytest.mark.parametrize("number", [0, 1, 5, 7, 9, 12, 16, 19, 21, 23, 24, 26, 28, 30], ids=lambda number: NAMES[number])
+FEW = few_of([0, 1, 5, 7, 9, 12, 16, 19, 21, 23, 24, 26, 28, 30], 0, 9, 16, 21, 26)
+
+
+@pytest.mark.parametrize("number", FEW, ids=lambda number: NAMES[number])
 def test_a_few_releases_refute_a_guarantee_with_two_fifths_of_its_noise(number):
     """The same attack has power: with 40% of the noise, 400 releases from either data set suffice at 99.9%."""
     attack, facts = AUDITS[number]

@@ -18,7 +18,7 @@ from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
 from confide.privacy.mechanism import Release
 from confide.privacy.moments import Moments
 from confide.privacy.objective_perturbation import ObjectivePerturbation
-from tests.audit.attacks import ADD, L2, REPLACE, Attack, promised_noise
+from tests.audit.attacks import ADD, L2, REPLACE, Attack, few_of, promised_noise
 from tests.privacy.class_densities import slope_and_curvature
 from tests.privacy.problems import problem
 
@@ -104,13 +104,13 @@ def threshold(_, budget, *__):
     return 0.1 if budget.kind == "pure" else None
 
 
-@pytest.mark.parametrize("number", range(len(CASES)), ids=NAMES)
+@pytest.mark.parametrize("number", few_of(range(len(CASES)), 0, 4), ids=NAMES)
 def test_a_few_releases_do_not_refute_the_guarantee(number):
     """300 releases from either data set: the lower bound on what was spent stays below the budget."""
     assert attack(*CASES[number]).excess(300, 100 + number, threshold(*CASES[number])) <= 0.0
 
 
-@pytest.mark.parametrize("number", range(len(CASES)), ids=NAMES)
+@pytest.mark.parametrize("number", few_of(range(len(CASES)), 0, 4), ids=NAMES)
 def test_a_few_releases_refute_a_guarantee_with_much_less_noise(number):
     """The same attack has power: with 40% of Gaussian noise, 10% of the other, 400 releases from each suffice at 99.9%."""
     factor = 0.1 if CASES[number][1].kind == "pure" else 0.4

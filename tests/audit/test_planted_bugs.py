@@ -39,6 +39,7 @@ PURE, APPROXIMATE = PureDP(1.0), ApproxDP(1.0, 0.05)
 both = pytest.mark.parametrize("planted", [False, True], ids=["code", "bug"])
 
 
+@pytest.mark.attack
 @both
 @pytest.mark.parametrize(
     ("attack", "facts", "n"),
@@ -57,6 +58,7 @@ def test_half_the_noise_is_refuted(attack, facts, n, planted, monkeypatch):
     assert (attack(*facts).excess(n, seed=1) > 0.0) == planted
 
 
+@pytest.mark.attack
 @both
 @pytest.mark.parametrize(
     ("attack", "facts", "n"),
@@ -77,6 +79,7 @@ def test_a_missing_factor_of_two_is_refuted(attack, facts, n, planted, monkeypat
     assert (attack(*facts).excess(n, seed=2) > 0.0) == planted
 
 
+@pytest.mark.attack
 @both
 def test_a_product_of_laplaces_in_place_of_a_sphere_is_refuted(planted, monkeypatch):
     """Five independent Laplaces of the sphere's rate lose sqrt(5) epsilon along the diagonal; 1,500 releases show it."""
@@ -158,6 +161,7 @@ def test_the_jacobian_term_of_the_other_relation_is_refuted(planted, monkeypatch
     assert found > 0.99
 
 
+@pytest.mark.attack
 @both
 @pytest.mark.parametrize("bound", ["ball 2", "groups 2"])
 def test_unclipped_rows_are_refuted(bound, planted, monkeypatch):
@@ -170,6 +174,7 @@ def test_unclipped_rows_are_refuted(bound, planted, monkeypatch):
     assert (replace(attack, first=long[0], second=long[1]).excess(400, seed=4) > 0.0) == planted
 
 
+@pytest.mark.attack
 @both
 @pytest.mark.parametrize(
     ("attack", "facts", "n"),

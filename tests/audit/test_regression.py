@@ -15,7 +15,7 @@ from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
-from tests.audit.attacks import Attack, promised_noise
+from tests.audit.attacks import Attack, few_of, promised_noise
 from tests.estimators.own_losses import Hyperbola, Pseudo
 
 PURE, APPROXIMATE, CONCENTRATED = PureDP(1.0), ApproxDP(1.0, 0.05), ZCDP(0.5)
@@ -102,13 +102,13 @@ POWERFUL = [number for number, (name, _, _) in enumerate(AUDITS) if name in ("hu
 """The user's losses are nowhere quite as steep as they declare, so more releases would be needed."""
 
 
-@pytest.mark.parametrize("number", range(len(AUDITS)), ids=NAMES)
+@pytest.mark.parametrize("number", few_of(range(len(AUDITS)), 1, 2, 5, 8), ids=NAMES)
 def test_a_few_releases_do_not_refute_the_guarantee(number):
     """300 releases from either data set: the lower bound on what was spent stays below the budget."""
     assert attack_of(*AUDITS[number]).excess(300, seed=number) <= 0.0
 
 
-@pytest.mark.parametrize("number", POWERFUL, ids=lambda number: NAMES[number])
+@pytest.mark.parametrize("number", few_of(POWERFUL, 1, 2, 5), ids=lambda number: NAMES[number])
 def test_a_few_releases_refute_a_guarantee_with_two_fifths_of_its_noise(number):
     """The same attack has power: with 40% of the noise, 400 releases from either data set suffice at 99.9%."""
     assert attack_of(*AUDITS[number]).with_less_noise(0.4).excess(400, seed=number) > 0.0
