@@ -105,6 +105,7 @@ def test_a_few_searches_refute_a_choice_that_costs_too_much(monkeypatch):
     assert excess("permute-and-flip", "held out", "classes", 3 * SMALL, seed=10) > 0.0
 
 
+@pytest.mark.attack
 def test_a_few_searches_refute_errors_that_count_too_much(monkeypatch):
     """Those of numbers, if a row held out could change their sum by 40."""
     original = ErrorsOfNumbers.of
