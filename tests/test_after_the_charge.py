@@ -172,6 +172,7 @@ HOLDING = {
         "on_grid",
     },
     "confide.errors": {
+        "hold",
         "keep",
         "checked_number",
         "checked_whole",

@@ -119,9 +119,8 @@ def _items(block: Block, frame: str, item: str = "{}") -> str:
 
 def _coefficients(block: Block) -> str:
     """A table whose first two columns are words."""
-    head = "".join(
-        f'<th scope="col"{" class=word" if place < 2 else ""}>{escape(name)}</th>' for place, name in enumerate(block.heads)
-    )
+    kinds = (" class=word" if place < 2 else "" for place in range(len(block.heads)))
+    head = "".join(f'<th scope="col"{kind}>{escape(name)}</th>' for kind, name in zip(kinds, block.heads, strict=True))
     unit_head, *heads = block.heads[1:]
     body = "".join(
         f'<tr><th scope="row">{escape(name)}</th><td class="word" data-name="{escape(unit_head)}">{escape(unit)}</td>'

@@ -65,10 +65,8 @@ def cautions(budget: Any, n_rows_low: int, n_rows_high: int) -> tuple[str, ...]:
     implied = budget.to_approx(EXAMPLE_DELTA) if budget.is_concentrated else budget
     if implied.epsilon > _LARGEST_USUAL_EPSILON:
         which = "Its epsilon" if implied is budget else f"The epsilon that it implies with delta = {EXAMPLE_DELTA:g}"
-        factor = f"10^{math.floor(implied.epsilon / math.log(10.0))}"
-        sentences.append(
-            wording("unusual epsilon", which=which, epsilon=implied.epsilon, usual=_LARGEST_USUAL_EPSILON, factor=factor)
-        )
+        factor, usual = f"10^{math.floor(implied.epsilon / math.log(10.0))}", _LARGEST_USUAL_EPSILON
+        sentences.append(wording("unusual epsilon", which=which, epsilon=implied.epsilon, usual=usual, factor=factor))
     return tuple(sentences)
 
 
@@ -95,11 +93,7 @@ def tell_of_repeats(asked: str, price: str, *, is_charged: bool, is_clone: bool 
         return
     where = "charged to the ledger, one by one" if is_charged else "charged to no ledger"
     who = f"{by} asks for several releases, {asked} among them" if by else f"this line asks for {asked} again"
-    advice = (
-        "Plan for their number, or take one model of confide in its place."
-        if is_charged
-        else "Give them ledger=confide.Ledger(path, limit=...), which adds up their costs and refuses what exceeds it."
-    )
+    advice = wording("repeats to be planned") if is_charged else wording("repeats to be charged")
     sentence = f"{who}. Each is a release of its own under {price}, {where}; the costs add up for the same persons. {advice}"
     warn((sentence,), BudgetWarning)
 

@@ -148,11 +148,9 @@ def _learning(step: Any) -> Iterator[str]:
     name, tags = type(step).__name__, getattr(step, "__sklearn_tags__", None)
     # Which levels are rare, and which columns have gaps, is seen in the rows alone.
     looks = any(getattr(step, attribute, None) for attribute in ("min_frequency", "max_categories", "add_indicator"))
-    is_told = not looks and (
-        getattr(step, "strategy", None) == "constant"
-        or (name in ("OneHotEncoder", "OrdinalEncoder") and not isinstance(step.categories, str))
-        or (name == "SplineTransformer" and not isinstance(step.knots, str))
-    )
+    of_users = {"OneHotEncoder": "categories", "OrdinalEncoder": "categories", "SplineTransformer": "knots"}.get(name)
+    is_constant = getattr(step, "strategy", None) == "constant"
+    is_told = not looks and (is_constant or (of_users is not None and not isinstance(getattr(step, of_users), str)))
     is_own = type(step).__module__.split(".")[0] == "confide"
     if not (is_own or is_told or name in _LEARN_NOTHING or (tags is not None and not tags().requires_fit)):
         yield name

@@ -169,6 +169,12 @@ def optional(read: Reader) -> Reader:
     return lambda what, value: None if value is None else read(what, value)
 
 
+def hold(kept: object, /, **values: object) -> None:
+    """Let fields of a frozen value hold these values, in its `__post_init__`."""
+    for name, value in values.items():
+        object.__setattr__(kept, name, value)
+
+
 def keep(kept: object, where: str, /, **readers: Reader) -> None:
     """Let fields of a frozen value hold what their readers make of them. A message begins with `where` and the name."""
     for name, read in readers.items():
@@ -250,10 +256,7 @@ def lacking(what: str, needed: str, extra: str) -> ParameterError:
     needed : the library that it needs
     extra : the optional part that brings this library
     """
-    return ParameterError(
-        f"{what} needs {needed}, of the optional part {extra} of confide: in a clone of its repository, run "
-        f"pip install '.[{extra}]'."
-    )
+    return ParameterError(wording("optional part is lacking", what=what, needed=needed, extra=extra))
 
 
 def imported(module: str, what: str, extra: str) -> Any:

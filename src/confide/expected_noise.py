@@ -69,9 +69,7 @@ def expected_distance(plan: Any) -> float:
 
 def diagonal_deviation(plan: Any) -> float:
     """Standard deviation of the noise on an entry of the diagonal of X^T X."""
-    if plan.lattice is None:
-        return 0.0
-    return float(plan.lattice.deviation) if plan.noise is None else deviation(plan)
+    return 0.0 if plan.lattice is None else float(plan.lattice.deviation) if plan.noise is None else deviation(plan)
 
 
 def product_deviation(plan: Any) -> float:

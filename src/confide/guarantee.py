@@ -182,10 +182,8 @@ class Guarantee(Shown):
         rows = f"all rows (at most {self.max_rows_per_person} count)" if several else "the row"
         that = "those rows" if several else "that row"
         if self.neighbours is Neighbours.REPLACE_ONE:
-            subject, question = (
-                f"{rows} of one person had been replaced by any other{'s' * several}",
-                f"to two values of {that}",
-            )
+            subject = f"{rows} of one person had been replaced by any other{'s' * several}"
+            question = f"to two values of {that}"
         else:
             # Two values of a row are two steps apart here: remove one, add the other. So the odds are on its presence.
             subject = f"{rows} of one person had been left out, or had been added"
@@ -201,9 +199,7 @@ class Guarantee(Shown):
         implies = f"It implies epsilon = {epsilon:.12g} with delta = {EXAMPLE_DELTA:g}: if"
         opening = implies if implied is not budget else "If"
         claim = wording("claim of a guarantee", opening=opening, subject=subject, epsilon=epsilon, factor=factor)
-        adversary = (
-            f"So someone who knew every other row and the code, had unlimited computing time, and gave even odds {question}"
-        )
+        adversary = wording("adversary of a guarantee", question=question)
         if implied.is_pure:
             return f"{claim}. {adversary}, would come to odds of at most {factor} to 1 after seeing the model."
         # The best test between two (epsilon, delta)-close distributions is right with probability (e + delta) / (e + 1),

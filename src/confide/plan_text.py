@@ -213,8 +213,7 @@ def _shares(plan: Any) -> str:
     """What an l1 penalty has of alpha, and what becomes of small weights; or which own penalty alpha multiplies."""
     penalty = plan.problem.penalty
     if penalty.factors:
-        times = max(penalty.factors)
-        return f", the least ridge of a column; others have more, up to {times:.3g} times as much"
+        return f", the least ridge of a column; others have more, up to {max(penalty.factors):.3g} times as much"
     if (own := penalty.function) is not None:
         return f", the strength of {own.name}, which is {own.strong_convexity:.6g}-strongly convex"
     if not (share := l1_ratio(plan)):
@@ -267,10 +266,7 @@ def statistics_blocks(plan: Any) -> tuple[Block]:
     lines["target bound"] = f"{plan.problem.target_bound:.6g}"
     lines["alpha"] = f"{plan.alpha:.6g}{_shares(plan)}"
     if plan.lattice is not None:
-        lines["noise"] = (
-            f"{statistics_document(plan)['noise']}, standard deviation {plan.diagonal_deviation:.6g} on sums of squares, "
-            f"{plan.product_deviation:.6g} on sums of products, {plan.target_deviation:.6g} on those with the target"
-        )
+        lines["noise"] = wording("noise of sums", noise=statistics_document(plan)["noise"], plan=plan)
         lines["grid"] = f"scaled sums are multiples of 2^{plan.lattice.exponent}"
     if plan.forecast is not None:
         lines |= plan.forecast.lines()
@@ -310,8 +306,7 @@ def search_blocks(plan: Any) -> tuple[Block]:
 
 def prior_of(plan: Any) -> tuple[float, ...]:
     """The public weights towards which the ridge of a plan pulls; empty for 0."""
-    prior: tuple[float, ...] = plan.problem.prior if hasattr(plan.problem, "prior") else plan.prior
-    return prior
+    return plan.problem.prior if hasattr(plan.problem, "prior") else plan.prior  # type: ignore[no-any-return]
 
 
 def _facts(plan: Any) -> dict[str, Any]:
@@ -333,11 +328,7 @@ def _facts(plan: Any) -> dict[str, Any]:
     }
 
 
-_NAMES_OF_LOSSES = {
-    "huber": "half the squared residual",
-    "clipped_squared": "half the squared residual",
-    "poisson": "Poisson",
-}
+_NAMES_OF_LOSSES = dict.fromkeys(("huber", "clipped_squared"), "half the squared residual") | {"poisson": "Poisson"}
 """Losses that are clipped at a threshold, in words."""
 
 
@@ -390,6 +381,5 @@ _OF_THE_PROOF = ("loss", "row norm", "alpha", "noise", "seal", "grid", "toleranc
 
 
 def _facts_of(lines: dict[str, str]) -> tuple[Block]:
-    return (
-        Block("facts", tuple(lines.items()), ("name", "value"), "Noise and numbers of the proof", optional=_OF_THE_PROOF),
-    )
+    title = "Noise and numbers of the proof"
+    return (Block("facts", tuple(lines.items()), ("name", "value"), title, optional=_OF_THE_PROOF),)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -104,14 +104,10 @@ class RecordsInDatabase:
         import sqlalchemy
 
         options = {"connect_timeout": _PATIENCE, "tcp_user_timeout": 1000 * _PATIENCE, "keepalives_idle": _PATIENCE}
-        options = {name: value for name, value in options.items() if name not in self._url.query}
+        asked: Any = {name: value for name, value in options.items() if name not in self._url.query}
         # With autocommit SQLAlchemy adds no statements of its own. Text is UTF-8, whatever encoding the server has.
-        return sqlalchemy.create_engine(
-            self._url,
-            poolclass=sqlalchemy.NullPool,
-            isolation_level="AUTOCOMMIT",
-            connect_args=options | {"client_encoding": "utf8"},
-        )
+        how: Any = {"poolclass": sqlalchemy.NullPool, "isolation_level": "AUTOCOMMIT"}
+        return sqlalchemy.create_engine(self._url, **how, connect_args=asked | {"client_encoding": "utf8"})
 
     def exists(self) -> bool:
         with self._connected():
@@ -220,10 +216,9 @@ def _read(url: str) -> tuple[URL, str]:
     """The URL as SQLAlchemy wants it, and the schema. Messages do not repeat it: it may hold a password."""
     imported("psycopg", "a ledger in PostgreSQL", "postgres")  # SQLAlchemy imports it by its name
     sqlalchemy: Any = imported("sqlalchemy", "a ledger in PostgreSQL", "postgres")
-    try:
+    parsed = None
+    with suppress(sqlalchemy.exc.ArgumentError, ValueError):
         parsed = sqlalchemy.make_url(url) if url.startswith("postgresql://") else None
-    except (sqlalchemy.exc.ArgumentError, ValueError):
-        parsed = None
     if parsed is None or not parsed.database:
         raise ParameterError(wording("ledger is a file or a URL"))
     query = dict(parsed.query)

@@ -180,9 +180,7 @@ class RecordsInFile:
         effective = os.access in os.supports_effective_ids
         if all(os.access(place, os.W_OK, effective_ids=effective) for place in (self.path, self.path.parent)):
             return "rw"
-        if len(self._content()) == 1:
-            return _ALONE
-        return _COPIED if self._status("-shm") is None else "ro"
+        return _ALONE if len(self._content()) == 1 else _COPIED if self._status("-shm") is None else "ro"
 
     def _content(self) -> list[tuple[int, int, int]]:
         """Marks of the file, and of its log if there is one. As long as they stay the same, nobody writes."""

@@ -162,9 +162,7 @@ def filter_for(limit: Budget, accounting: str) -> Filter:
 
 def accounting_for(limit: Budget, accounting: str) -> str:
     """The way of adding. It is the one asked for where the limit leaves a choice."""
-    if limit.is_approximate:
-        return accounting
-    return "sum" if limit.is_pure else "renyi"
+    return accounting if limit.is_approximate else "sum" if limit.is_pure else "renyi"
 
 
 @lru_cache(maxsize=256)
@@ -236,21 +234,16 @@ def refusal(filter_: Filter, charge: Entry, total: Amount, purpose: str | None, 
     foreign = why_foreign(filter_, charge.events)
     if foreign is not None:
         return LedgerError(f"{foreign} Nothing was used or charged.")
-    share = ""
-    if isinstance(filter_, RenyiFilter) and any(event.slack for event in charge.events):
-        share = (
-            " Where Rényi divergences add up, a hundredth of the limit's delta is for charges that are approximate "
-            "without a finer account."
-        )
+    is_shared = isinstance(filter_, RenyiFilter) and any(event.slack for event in charge.events)
+    share = f" {wording('share of delta')}" if is_shared else ""
     whose, fixed = "the ledger", "a limit is fixed once"
     if purpose is not None:
         whose = f'the purpose "{purpose}"'
         fixed = "whoever decides on sub-limits can replace this one, within the limit of the ledger"
     whom = "" if cohort is None else f' for the persons of the cohort "{cohort}"'
-    return BudgetExceeded(
-        f"this asks for {listed(costs_of(charge.events))}; {whose} has {listed(filter_.remaining(total).amounts)} left of "
-        f"{listed(filter_.limit.amounts)}{whom}.{share} Lower `budget`; {fixed}. Nothing was used or charged."
-    )
+    left = f"{listed(filter_.remaining(total).amounts)} left of {listed(filter_.limit.amounts)}{whom}"
+    asked = listed(costs_of(charge.events))
+    return BudgetExceeded(wording("budget exceeded", asked=asked, whose=whose, left=left, share=share, fixed=fixed))
 
 
 def costs_of(events: tuple[Event, ...]) -> dict[str, float | None]:

@@ -126,9 +126,8 @@ class Ledger(Shared, Shown):
         header = None
         if limit is not None:
             limit = as_budget(limit)
-            header = Header(
-                uuid.uuid4().hex, limit, relation, filters.accounting_for(limit, accounting), rows, cohorts=cohorts
-            )
+            rules = filters.accounting_for(limit, accounting)
+            header = Header(uuid.uuid4().hex, limit, relation, rules, rows, cohorts=cohorts)
         self._records: Records
         if path is not None:
             self._records = stored = stored_records(path)

@@ -70,11 +70,8 @@ class Separation:
 
     def epsilon(self, delta: float = 0.0) -> float:
         """The least epsilon at this delta that allows such an event, at least 0."""
-        ratios = [
-            math.log((inside - delta) / max(outside, 1e-300))
-            for inside, outside in ((self.low, self.high), (1.0 - self.high, 1.0 - self.low))
-            if inside > delta
-        ]
+        ends = ((self.low, self.high), (1.0 - self.high, 1.0 - self.low))
+        ratios = [math.log((inside - delta) / max(outside, 1e-300)) for inside, outside in ends if inside > delta]
         return max(0.0, *ratios, 0.0)
 
     def delta(self, epsilon: float) -> float:
@@ -457,10 +454,8 @@ def _event(
         statistic, one, other, name = learned(first[:n_learned], second[:n_learned], lambda a, b: best(a, b)[0])
         counted = [statistic(side[n_learned:]) for side in (first, second)]
     else:
-        one, other, *counted = (
-            np.nan_to_num(np.asarray(statistic(side), dtype=np.float64))
-            for side in (first[:n_learned], second[:n_learned], first[n_learned:], second[n_learned:])
-        )
+        sides = (first[:n_learned], second[:n_learned], first[n_learned:], second[n_learned:])
+        one, other, *counted = (np.nan_to_num(np.asarray(statistic(side), dtype=np.float64)) for side in sides)
     _, threshold = best(one, other)
     hits = [int((side > threshold).sum()) for side in counted]
     low, high = float(lower_bound(hits[0], n, confidence)), float(upper_bound(hits[1], n, confidence))

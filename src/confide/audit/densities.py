@@ -135,8 +135,7 @@ def shape_norm(shape: Shape, vectors: Array) -> Array:
 
 def whitened(noise: Noise, vectors: Array) -> Array:
     """(n,): the lengths of vectors (n, D) in deviations of Gaussian noise."""
-    covariance = gaussian_covariance(noise.shape, noise.scale)
-    inverse = np.linalg.pinv(covariance, rcond=1e-9, hermitian=True)
+    inverse = np.linalg.pinv(gaussian_covariance(noise.shape, noise.scale), rcond=1e-9, hermitian=True)
     return np.asarray(np.sqrt(np.maximum(0.0, np.einsum("ni,ij,nj->n", vectors, inverse, vectors))))
 
 

@@ -178,11 +178,9 @@ def _by_replay(estimator: Any, first: tuple[Any, ...], second: tuple[Any, ...]) 
     if result.difference is not None:
         return {}, [Leak("fit", f"the way that is taken depends on a row: {result.difference}")]
     sides = [shown(model) | spoken for model, spoken in zip(models, said, strict=True)]
-    return sides[0], [
-        Leak(where, "it differs between neighbours, although all noisy numbers are the same")
-        for where in dict.fromkeys([*sides[0], *sides[1]])
-        if sides[0].get(where) != sides[1].get(where)
-    ]
+    one, other = sides
+    why = "it differs between neighbours, although all noisy numbers are the same"
+    return one, [Leak(where, why) for where in dict.fromkeys([*one, *other]) if one.get(where) != other.get(where)]
 
 
 def _by_repetition(estimator: Any, first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[dict[str, bytes], list[Leak]]:
@@ -221,10 +219,8 @@ def _listened(fit: Callable[[], Any]) -> tuple[Any, dict[str, bytes]]:
 
 def shown(fitted: Any) -> dict[str, bytes]:
     """Everything that a fitted estimator shows, by its place."""
-    texts = {
-        f"attributes.{path}".rstrip("."): repr(number if text is None else text).encode()
-        for path, text, number in leaves(plain(vars(fitted)))
-    }
+    found = ((path, repr(number if text is None else text)) for path, text, number in leaves(plain(vars(fitted))))
+    texts = {f"attributes.{path}".rstrip("."): text.encode() for path, text in found}
     texts["repr"] = repr(fitted).encode()
     if hasattr(fitted, "_repr_html_"):
         # scikit-learn numbers its pictures of estimators through.

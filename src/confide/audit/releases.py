@@ -194,11 +194,9 @@ def columns_of(outcomes: Sequence[Any]) -> tuple[Column, ...]:
             numbers.append((path, None))
         else:
             texts.setdefault(path, []).append(text)
-    often = [
-        (path, text)
-        for path, own in texts.items()
-        for text in sorted(own, key=lambda text: (-seen[path, text], text))[:_MOST_VALUES]
-    ]
+    often = list[Column]()
+    for path, own in texts.items():
+        often += [(path, text) for text in sorted(own, key=lambda text: (-seen[path, text], text))[:_MOST_VALUES]]
     return (*numbers, *often)
 
 

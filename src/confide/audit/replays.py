@@ -326,13 +326,8 @@ class ReplayResult:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
-        return {
-            "holds": self.holds,
-            "difference": self.difference,
-            "same_release": self.same_release,
-            "worst": self.worst,
-            "steps": [asdict(step) | {"holds": step.holds} for step in self.steps],
-        }
+        own = {name: getattr(self, name) for name in ("holds", "difference", "same_release", "worst")}
+        return own | {"steps": [asdict(step) | {"holds": step.holds} for step in self.steps]}
 
     def __str__(self) -> str:
         lines = [f"Replay on a neighbour: {'holds' if self.holds else 'FAILS'}."]
@@ -394,8 +389,7 @@ def replay(release: Any, *data: Any, neighbour: Any, rows_changed: int = 1) -> R
     """
     checked_count("rows_changed", rows_changed)
     released_by(release)  # refuses what is no release
-    result: ReplayResult = replayed(release, data, arguments_of(neighbour), rows_changed)[0]
-    return result
+    return replayed(release, data, arguments_of(neighbour), rows_changed)[0]  # type: ignore[no-any-return]
 
 
 def replayed(release: Any, data: tuple[Any, ...], neighbour: tuple[Any, ...], rows_changed: int) -> tuple[Any, Any, Any]:

@@ -60,12 +60,8 @@ def unbroken(stream: TextIO) -> TextIO:
     except (OSError, ValueError, AttributeError):
         return stream
     stream.flush()
-    return io.TextIOWrapper(
-        io.BufferedWriter(_OpenEnded(descriptor, "wb", closefd=False)),
-        encoding=stream.encoding,
-        errors=stream.errors,
-        line_buffering=True,
-    )
+    buffer, how = io.BufferedWriter(_OpenEnded(descriptor, "wb", closefd=False)), stream.errors
+    return io.TextIOWrapper(buffer, encoding=stream.encoding, errors=how, line_buffering=True)
 
 
 # `confide completion`: a script by which a shell completes commands and options of confide.

@@ -50,12 +50,8 @@ def bounds(
         columns[name] = {"categories": PRIVATE, **({"missing": True} if missing else {})}
     if not columns:
         raise ParameterError("name a column of numbers with --column, or one of categories with --levels.")
-    release.written(
-        "schema",
-        out,
-        partial(private_bounds, files, columns, quantiles=quantiles, schema=described),
-        lambda bounds: (bounds.to_toml(), _document(bounds) | {"schema": str(out)}),
-    )
+    make = partial(private_bounds, files, columns, quantiles=quantiles, schema=described)
+    release.written("schema", out, make, lambda made: (made.to_toml(), _document(made) | {"schema": str(out)}))
 
 
 def _described(

@@ -51,11 +51,9 @@ def demo(
         without_privacy.fit(adult.X_train, adult.y_train)
     with output.working("testing"):
         majority = str(adult.y_train.mode()[0])
-        accuracies = {
-            "released": float(model.score(adult.X_test, adult.y_test)),
-            "without_privacy": float(without_privacy.score(adult.X_test, adult.y_test)),
-            "majority_class": float((adult.y_test == majority).mean()),
-        }
+        models = {"released": model, "without_privacy": without_privacy}
+        accuracies = {name: float(one.score(adult.X_test, adult.y_test)) for name, one in models.items()}
+        accuracies["majority_class"] = float((adult.y_test == majority).mean())
     quoted = shlex.quote(str(out))
     commands = [f"confide inspect {quoted}", f"confide report {quoted} --out {shlex.quote(str(out.with_suffix('.html')))}"]
 

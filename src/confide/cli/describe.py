@@ -36,12 +36,9 @@ def describe(
     known = Schema.from_toml(schema)
     files = release.checked_files(data, out, [schema], ".json", known)
     pairs, shares = _pairs(cross or [], known), tuple(quantile or (0.25, 0.5, 0.75))
-    release.written(
-        "description",
-        out,
-        partial(described, files, known, columns=column or None, cross_tables=pairs, quantiles=shares, level=level),
-        lambda description: (json_text(description.to_dict()), description.to_dict() | {"file": str(out)}),
-    )
+    make = partial(described, files, known, columns=column or None, cross_tables=pairs, quantiles=shares, level=level)
+    told = {"file": str(out)}
+    release.written("description", out, make, lambda made: (json_text(made.to_dict()), made.to_dict() | told))
 
 
 def _pairs(given: list[str], schema: Schema) -> list[tuple[str, str]]:

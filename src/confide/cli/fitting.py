@@ -112,8 +112,7 @@ class PreparedFit:
         self.fourier = output.chosen_map(model, self.public_rows)
         if hasattr(model, "chosen_map"):
             model.set_params(n_features=0 if self.fourier is None else self.fourier.n_features)
-        plan: AnyPlan = model.plan(self.public_rows)
-        return plan
+        return model.plan(self.public_rows)  # type: ignore[no-any-return]
 
     def blocks(self, plan: AnyPlan) -> Iterator[Block]:
         """The plan, and what was chosen from public facts."""

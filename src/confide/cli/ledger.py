@@ -64,11 +64,8 @@ def init(
     )
     whom = f"{created.neighbours}), for {_protected_persons(created)}"
     what = "All charges together" if cohorts is None else "All charges that one person pays"
-    blocks = [
-        verbatim(f"Created {path}."),
-        text(f"{what}: at most {created.limit} ({whom}."),
-        text(wording(_ADD_UP["pure" if epsilon is not None and delta is None else created.accounting])),
-    ]
+    how = wording(_ADD_UP["pure" if epsilon is not None and delta is None else created.accounting])
+    blocks = [verbatim(f"Created {path}."), text(f"{what}: at most {created.limit} ({whom}."), text(how)]
     output.Screen().show([*blocks, *([] if cohorts is None else [text(wording("limit of cohorts", column=cohorts))])])
 
 
@@ -106,10 +103,8 @@ def verify(path: str, head: str | None = None, output_format: Format = "text") -
     opened = Ledger(path)
     count = opened.verify(None if head is None else head.strip().lower())
     among = "" if head is None else ", the given head among them"
-    output.Screen(output_format).answer(
-        lambda: {"ledger": str(path), "charges": count, "head": opened.head},
-        [verbatim(f"{path}: the chain is whole; charges: {count}{among}", f"head: {opened.head}")],
-    )
+    shown = [verbatim(f"{path}: the chain is whole; charges: {count}{among}", f"head: {opened.head}")]
+    output.Screen(output_format).answer(lambda: {"ledger": str(path), "charges": count, "head": opened.head}, shown)
 
 
 @ledger_app.command(epilog=epilog_of("ledger charge"))
@@ -137,10 +132,8 @@ def charge(
     details = {"release": "charged by hand", "user": current_user()}
     opened.charge(budget, purpose=purpose, neighbours=neighbours, details=details, cohort=cohort)
     left, charged = opened.remaining(cohort), {"number": opened.last_charge, "charged": budget.to_dict()}
-    output.Screen(output_format).answer(
-        lambda: {"ledger": str(path), **charged, "remaining": left.to_dict()},
-        [text(f"Charged {shown_amounts(budget)} to {path} ({shown_amounts(left)} left).")],
-    )
+    shown = [text(f"Charged {shown_amounts(budget)} to {path} ({shown_amounts(left)} left).")]
+    output.Screen(output_format).answer(lambda: {"ledger": str(path), **charged, "remaining": left.to_dict()}, shown)
 
 
 @ledger_app.command(epilog=epilog_of("ledger sublimit"))

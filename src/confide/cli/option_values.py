@@ -33,10 +33,9 @@ def number_or_auto(option: str, text: str) -> float | str:
     """
     if text == "auto":
         return text
-    try:
+    value = math.nan
+    with suppress(ValueError):
         value = float(text)
-    except ValueError:
-        value = math.nan
     if math.isnan(value):
         raise ParameterError(f"{option} must be auto or a positive number.")
     return value
@@ -168,8 +167,7 @@ def new_estimator(kind: str, budget: Budget, schema: Schema | None, **parameters
     if unknown:
         what = "numbers" if predicts_numbers else "labels"
         raise ParameterError(f"{OPTION_OF[unknown[0]]} does nothing for --model {kind} that predicts {what}; leave it out.")
-    estimator: PrivateLinearModel = chosen(budget, schema=schema, **parameters)
-    return estimator
+    return chosen(budget, schema=schema, **parameters)  # type: ignore[no-any-return]
 
 
 _KINDS = {

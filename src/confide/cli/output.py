@@ -177,14 +177,12 @@ _MOST_NAMED = 10
 
 def chosen_schema(model: Any, n_rows: int | None) -> Schema | None:
     """The schema with the knots that the model chooses for this number of rows; None if it is no additive model."""
-    schema: Schema | None = model.chosen_schema(n_rows) if hasattr(model, "chosen_schema") else None
-    return schema
+    return model.chosen_schema(n_rows) if hasattr(model, "chosen_schema") else None
 
 
 def chosen_map(model: Any, n_rows: int | None, n_features: int | None = None) -> FourierMap | None:
     """The map to random features that the model chooses for so many rows and columns; None if it has none."""
-    features: FourierMap | None = model.chosen_map(n_rows, n_features) if hasattr(model, "chosen_map") else None
-    return features
+    return model.chosen_map(n_rows, n_features) if hasattr(model, "chosen_map") else None
 
 
 def choices_document(chosen: Schema | None, features: FourierMap | None) -> dict[str, Any]:

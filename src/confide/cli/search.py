@@ -92,10 +92,8 @@ def search(
         charges.write_model(best, out, overwrite=force)
         screen.show(_blocks_of_choice(searched))
         screen.show([*output.blocks_of_guarantee(best), *output.blocks_of_model(best, MOST_WEIGHTS_SHOWN)])
-        screen.answer(
-            lambda: _document(searched, best, out) | {"charge": charges.document()},
-            [heading("Done"), text(charges.closing_sentence()), verbatim(f"Wrote {out}")],
-        )
+        shown = [heading("Done"), text(charges.closing_sentence()), verbatim(f"Wrote {out}")]
+        screen.answer(lambda: _document(searched, best, out) | {"charge": charges.document()}, shown)
     exit_if_void(best.guarantee_.void)
 
 

@@ -215,9 +215,8 @@ class StudyRun:
             # Before the fit is charged, so that its charge is not followed by a refusal of these rows.
             rows: Any = open_rows(str(study.located(study.evaluation.file)), schema)
             check_rows_to_score(rows, schema, max_rows_per_person=whom.max_rows_per_person)
-            counts = plan_of_evaluation(
-                _budget(study.evaluation), neighbours=whom.neighbours, max_rows_per_person=whom.max_rows_per_person
-            )
+            persons = whom.max_rows_per_person
+            counts = plan_of_evaluation(_budget(study.evaluation), neighbours=whom.neighbours, max_rows_per_person=persons)
             try:
                 self.expected = expected_of(counts, rows, otherwise=None if study.evaluation.allow_hidden else _WAYS_OUT)
             except ParameterError as error:

@@ -54,8 +54,6 @@ def inspect(model_file: Path, adjust: Adjust | None = None, output_format: Forma
     screen.show(output.blocks_of_guarantee(calibrated or model))
     screen.show(output.blocks_of_effects(model))
     screen.show(output.blocks_of_model(model, adjust=adjust))
-    screen.answer(
-        lambda: {"model": str(model_file), **output.model_document(model, adjust, calibrated)},
-        [text("The file was read, not checked: `confide verify` makes its plan again and compares.")],
-    )
+    note = text("The file was read, not checked: `confide verify` makes its plan again and compares.")
+    screen.answer(lambda: {"model": str(model_file), **output.model_document(model, adjust, calibrated)}, [note])
     exit_if_void((calibrated or model).guarantee_.void)

@@ -80,24 +80,17 @@ class CompiledSum:
         """Add the gradients of one block of `StoredRows` (m, d) at each of the weights (k, D) to the totals in place."""
         n_rows, n_features = rows.shape
         for weight, gradient, hessian in zip(weights, totals.gradient, totals.hessian, strict=True):
-            asked = SumOfSlopes(
-                *labels_and_counts(labels, row_weights, self.exposure),
-                self.largest_weight,
-                np.ascontiguousarray(weight[:n_features]),
-                self.intercept * float(weight[n_features:].sum()),
-                self.loss,
-                self.radius,
-                is_plain(),
-            )
+            of_rows = labels_and_counts(labels, row_weights, self.exposure)
+            own, constant = np.ascontiguousarray(weight[:n_features]), self.intercept * float(weight[n_features:].sum())
+            asked = SumOfSlopes(*of_rows, self.largest_weight, own, constant, self.loss, self.radius, is_plain())
             sums = np.zeros(n_features + 1)
             products = np.zeros(hessian.shape) if self.order >= 2 else None
             rows.add(sums, self.kernel, asked, products if self.share == 1 else None)
             if products is not None:
                 if self.share > 1:
                     part = slice(0, -(-n_rows // self.share))
-                    own, counts = labels_and_counts(
-                        labels[part], None if row_weights is None else row_weights[part], self.exposure
-                    )
+                    own_weights = None if row_weights is None else row_weights[part]
+                    own, counts = labels_and_counts(labels[part], own_weights, self.exposure)
                     rows[part].add(np.zeros_like(sums), self.kernel, replace(asked, labels=own, counts=counts), products)
                     products *= n_rows / part.stop
                 products[:, n_features:] *= self.intercept

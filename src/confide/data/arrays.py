@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import repeat
-from typing import Any, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,10 +55,8 @@ class CheckedSource(SummableRows, Protocol):
 
     __slots__ = ()
 
-    @property
-    def place(self) -> str:
-        """Where the rows lie: a name in `PLACES`."""
-        return "here"
+    place: ClassVar[str] = "here"
+    """Where the rows lie: a name in `PLACES`."""
 
     def refuse_sums(self, row_sums: Callable[[], Sequence[RowSum]], *, with_moments: bool) -> None:
         """Refuse a fit that may ask for sums that this source cannot give. Called before anything is charged.
@@ -176,8 +174,7 @@ def sample_stride(n_rows: int, wanted: int) -> int:
 def sampled_positions(start: int, stop: int, stride: int) -> Indices:
     """Which of the rows start to stop are in the sample: every `stride`-th run of `ROWS_IN_RUN` rows."""
     first = start // (ROWS_IN_RUN * stride) * ROWS_IN_RUN * stride
-    runs = np.arange(first, stop, ROWS_IN_RUN * stride)
-    positions = (runs[:, None] + np.arange(ROWS_IN_RUN)).ravel()
+    positions = (np.arange(first, stop, ROWS_IN_RUN * stride)[:, None] + np.arange(ROWS_IN_RUN)).ravel()
     return positions[(start <= positions) & (positions < stop)]
 
 
@@ -262,10 +259,8 @@ def _parts(block: Counted, total: Totals, weights: Weights) -> Iterable[tuple[An
     if type(rows) is ClippedRows:
         at_once = max(1, _SCORE_BYTES // (8 * size))
         of_problems = (slice(problem, problem + at_once) for problem in range(0, n_problems, at_once))
-        return (
-            (rows, labels, counts, Totals(total.value[some], total.gradient[some], total.hessian[some]), weights[some])
-            for some in of_problems
-        )
+        totals = ((some, Totals(*(part[some] for part in total))) for some in of_problems)
+        return ((rows, labels, counts, own, weights[some]) for some, own in totals)
     step = -(-size // n_parts)
     parts = (slice(start, start + step) for start in range(0, size, step))
     return ((rows[part], labels[part], None if counts is None else counts[part], total, weights) for part in parts)

@@ -93,8 +93,7 @@ class DaskRows(OpenedRows):
         while len(level) > 1:
             groups = (level[first : first + FAN_IN] for first in range(0, len(level), FAN_IN))
             level = [delayed(sum_of_outcomes, pure=True)(group) for group in groups]
-        outcome: Outcome = self._computed(level[0])
-        return outcome
+        return self._computed(level[0])  # type: ignore[no-any-return]
 
     def _computed(self, result: Any) -> Any:
         return computed_by_cluster(lambda: result.compute() if self.client is None else self.client.compute(result).result())
@@ -131,11 +130,9 @@ def rows_of_files(files: FileRows, client: Any) -> DaskRows:
         raise ParameterError("files that workers read take neither cache nor progress; leave both out.")
     for part in files.parts:
         part.check()
-    groups = (
-        FilePart(part.stamp, part.kinds, (group, group + 1) if part.n_groups() > 1 else None)
-        for part in files.parts
-        for group in range(part.n_groups())
-    )
+    parts = [(part, part.n_groups()) for part in files.parts]
+    pieces = ((part, (group, group + 1) if n > 1 else None) for part, n in parts for group in range(n))
+    groups = (FilePart(part.stamp, part.kinds, of_part) for part, of_part in pieces)
     return DaskRows(files.schema, tuple(groups), client=client, target=files.target)
 
 

@@ -246,9 +246,7 @@ class FederatedSource(CheckedSource):
     def n_rows(self) -> int:
         return sum(self.n_rows_of_parties)
 
-    @property
-    def place(self) -> str:
-        return "parties"
+    place: ClassVar[str] = "parties"
 
     def refuse_sums(self, row_sums: Callable[[], Sequence[RowSum]], *, with_moments: bool) -> None:
         if with_moments:
@@ -323,9 +321,8 @@ def _refuse_what_rows_cannot_sum_to(totals: Totals, start: Totals, row_sum: RowS
     pairs = zip(totals, start, strict=True)
     if any(sent.shape != expected.shape or sent.dtype != np.float64 for sent, expected in pairs):
         raise InputError(wording("sums of another shape"))
-    longest = (
-        row_sum.loss.constants.lipschitz * norm_with_intercept(row_sum.row_bound, row_sum.intercept) * row_sum.largest_weight
-    )
+    norm = norm_with_intercept(row_sum.row_bound, row_sum.intercept)
+    longest = row_sum.loss.constants.lipschitz * norm * row_sum.largest_weight
     derived = totals.value if row_sum.order == 0 else totals.gradient  # with derivatives, no value is summed
     finite = np.isfinite(derived).all() and np.isfinite(totals.hessian).all()
     with np.errstate(over="ignore"):
@@ -418,8 +415,7 @@ def digest_of_sum(row_sum: RowSum) -> str:
 def _has_joint(loss: Loss) -> bool:
     """Whether the loss has a joint, or kinks, such as those of the hinge, in place of which every plan puts joints."""
     bounds = loss.constants
-    of_users_slopes = bounds.is_declared and bounds.slope_limit is not None
-    return bounds.has_kinks or of_users_slopes or bounds.joint is not None
+    return bounds.has_kinks or (bounds.is_declared and bounds.slope_limit is not None) or bounds.joint is not None
 
 
 def send_end(connection: Connection) -> None:

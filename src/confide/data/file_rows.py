@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -95,10 +95,8 @@ class FileRows(OpenedRows):
         self.count()
         # The cells of all rows are in memory at once. Files may hold the same identifiers in different types.
         columns = [table[chooses] for table in self.tables([chooses])]
-        parts = [
-            pa.chunked_array([chunk for column in run for chunk in getattr(column, "chunks", [column])])
-            for _, run in groupby(columns, key=lambda column: column.type)
-        ]
+        runs = (run for _, run in groupby(columns, key=lambda column: column.type))
+        parts = [pa.chunked_array([chunk for part in run for chunk in getattr(part, "chunks", [part])]) for run in runs]
         kept, n_rows = rows_that_count(self.schema, rows_per_person, *parts)
         return (self.tables if kept is None else kept_rows(self.tables, kept)), None if self.schema.cohort else n_rows
 
@@ -183,11 +181,9 @@ def read_after_charge(pieces: Iterator[Piece]) -> Iterator[Piece]:
     The error of the reader may depend on the rows, so it is replaced by one that does not.
     """
     while True:
-        try:
-            piece = next(pieces, None)
-            failed = False
-        except (InputError, FileError):
-            failed = True
+        failed = True
+        with suppress(InputError, FileError):
+            piece, failed = next(pieces, None), False
         if failed:
             raise changed("what holds the rows")
         if piece is None:
@@ -307,8 +303,7 @@ def checked_columns(
     def pieces(*, refuse: bool) -> Iterator[tuple[Any, ...]]:
         for tables in cut_to_size(counted(schema.raw_names, BATCH_ROWS), BATCH_ROWS):
             for table in tables:
-                raw = RawTable.of(table, schema, choosing=False)
-                yield raw.columns_or_labels(labelled, refuse=refuse)
+                yield RawTable.of(table, schema, choosing=False).columns_or_labels(labelled, refuse=refuse)
 
     for _ in pieces(refuse=True):
         pass

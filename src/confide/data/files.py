@@ -77,10 +77,9 @@ class Stamp:
 
     def check(self) -> None:
         """Raise FileError if the file is no longer the one that was stamped."""
-        try:
+        same = False
+        with suppress(FileError):
             same = self == Stamp.of(self.path)
-        except FileError:
-            same = False
         if not same:
             raise changed(self.path)
 
@@ -361,13 +360,11 @@ def header_of(path: Path, wanted: Collection[str] = ()) -> list[str]:
     if not plain:
         # pyarrow would read several rows as one where text stands between a closing quote and the next separator.
         csv.field_size_limit(sys.maxsize)
-        wrong = False
-        with opened(path) as stream:
+        wrong = True
+        with opened(path) as stream, suppress(csv.Error):
             lines = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
-            try:
-                deque(csv.reader(lines, delimiter=separator, strict=True), maxlen=0)
-            except csv.Error:
-                wrong = True
+            deque(csv.reader(lines, delimiter=separator, strict=True), maxlen=0)
+            wrong = False
         if wrong:
             raise InputError(_QUOTES.format(path))
     names = _names_in(path, separator)
@@ -385,10 +382,7 @@ def _names_in(path: Path, separator: str) -> list[str]:
     return []
 
 
-_FORM = (
-    " A CSV file must be text in UTF-8 that begins with a line of names, with commas, semicolons, tabs or vertical bars "
-    "between them. If it is written otherwise, the schema says so: table = { header = 3 }."
-)
+_FORM = f" {wording('form of a CSV file')}"
 
 
 def check_names(

@@ -126,8 +126,7 @@ class NumericReading:
         if refuse and (positions < 0).any():
             raise InputError(UNDECLARED_CLASS)
         # After the charge nothing is refused any more, so an unknown label counts as the first class.
-        positions = np.maximum(positions, 0)
-        return LabelledArrays(usable, targets_at(positions, len(self.domain)))
+        return LabelledArrays(usable, targets_at(np.maximum(positions, 0), len(self.domain)))
 
     def refuse_unused(self, used: frozenset[str]) -> None:
         """Refuse nothing: without a schema, nothing is declared about the columns."""
@@ -357,9 +356,7 @@ class PartitionedSource(CheckedSource):
     def n_rows(self) -> int:
         return sum(n_rows for _, n_rows, _ in self.partitions)
 
-    @property
-    def place(self) -> str:
-        return "partitions"
+    place: ClassVar[str] = "partitions"
 
     def sample(self, n_rows: int) -> MemorySource:
         """About `n_rows` of the rows, brought to the driver in one pass. For solvers, which are not trusted."""

@@ -319,10 +319,8 @@ def _rows_of_statistics(path: Path, schema: Schema | None) -> Iterator[Sequence[
     done = 0
     while True:
         columns, _ = _statistics(path, row_offset=done, row_limit=_ROWS_AT_ONCE, output_format="dict")
-        cells = [
-            [of_codes.get(cell, _cell(cell)) for cell in list(columns[name])]
-            for name, of_codes in zip(facts.column_names, labels, strict=True)
-        ]
+        pairs = zip(facts.column_names, labels, strict=True)
+        cells = [[of_codes.get(cell, _cell(cell)) for cell in list(columns[name])] for name, of_codes in pairs]
         yield from zip(*cells, strict=True)
         done += len(cells[0]) if cells else 0
         if not cells or len(cells[0]) < _ROWS_AT_ONCE:

@@ -45,7 +45,7 @@ from confide.data.arrays import (
 from confide.data.files import changed
 from confide.erm.row_sums import Totals
 from confide.erm.source import BlockwiseSum
-from confide.errors import FileError
+from confide.errors import FileError, wording
 from confide.features.canonical_labels import Label
 from confide.features.cells import NumberTarget, positions_of, read_labels
 from confide.features.codes import Codes
@@ -212,10 +212,8 @@ class Reading:
 def concatenated(pieces: Sequence[LabelledCodes]) -> LabelledCodes:
     """The rows of several pieces as one piece."""
     codes = [piece.codes for piece in pieces]
-    columns, cells = (
-        tuple(np.concatenate(parts) for parts in zip(*arrays, strict=True))
-        for arrays in ((code.columns for code in codes), (code.cells for code in codes))
-    )
+    both = ([code.columns for code in codes], [code.cells for code in codes])
+    columns, cells = (tuple(np.concatenate(parts) for parts in zip(*arrays, strict=True)) for arrays in both)
     used = frozenset[str]().union(*(code.used for code in codes))
     weights = [piece.weights for piece in pieces if piece.weights is not None]
     labels = np.concatenate([piece.labels for piece in pieces])
@@ -423,8 +421,7 @@ class PieceFile:
             for array in together:
                 np.save(self._file, array, allow_pickle=False)
         except OSError as error:
-            full = f"cannot write to the cache: {error.strerror}. Give a folder with more free space, or no cache."
-            raise FileError(full) from None
+            raise FileError(wording("cache is full", why=error.strerror)) from None
         self._starts.append((start, len(together)))
 
     def pieces(self) -> Iterator[LabelledCodes]:

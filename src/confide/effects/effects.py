@@ -108,8 +108,7 @@ class Points:
         # The trapezoid rule: half of each interval belongs to each of its ends.
         weights = (np.append(lengths, 0.0) + np.insert(lengths, 0, 0.0)) / (2.0 * lengths.sum())
         others = (*[MISSING] * bool(column.missing), *map(partial(_shown_atom, column), column.atoms))
-        shown = column.texts_of(numbers) if column.dates else map(column.value_of, numbers)
-        values = (*shown, *others)
+        values = (*(column.texts_of(numbers) if column.dates else map(column.value_of, numbers)), *others)
         return Points(column, values, positions, np.append(weights, np.zeros(len(others))), tuple(numbers), is_line, steps)
 
     @property
@@ -768,11 +767,9 @@ class Effects:
 
         With three or more classes, the first column is the class.
         """
-        lines = [
-            ({"class": effect.label} if len(self.labels) > 1 else {}) | {"column": effect.name} | value.to_dict()
-            for effect in self.with_bands(level)
-            for value in effect.values
-        ]
+        pairs = ((effect, value) for effect in self.with_bands(level) for value in effect.values)
+        of_class = len(self.labels) > 1
+        lines = [({"class": one.label} if of_class else {}) | {"column": one.name} | value.to_dict() for one, value in pairs]
         frame = frame_of(lines)
         frame.attrs["share_of_interactions"] = self.share_of_interactions
         return frame

@@ -63,7 +63,7 @@ def checked_monotone(
     for name, direction in monotone.items():
         if name not in columns:
             raise ParameterError(
-                f"monotone names {listed_unknown([name], columns)}, which is no column. The columns are {listed(columns)}."
+                wording("monotone of no column", name=listed_unknown([name], columns), columns=listed(columns))
             )
         if not is_text(direction) or direction not in DIRECTIONS:
             raise ParameterError(f'monotone: say "up" or "down" for column "{name}"{suggestion(direction, DIRECTIONS)}.')

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from confide.effects.effects import MISSING, Effect, Points, Value
-from confide.errors import ParameterError, checked_axes, imported
+from confide.errors import ParameterError, checked_axes, imported, wording
 from confide.features.cells import day_number, part_of, shown_days
 from confide.features.columns import shown_number, with_unit
 
@@ -27,8 +27,7 @@ _MONTHS_BETWEEN_TICKS = (1, 2, 3, 4, 6, 12, 24, 60, 120, 240, 600, 1200, 2400, 6
 
 def even_ticks(low: float, high: float, most: int = 5) -> list[float]:
     """Round numbers from low to high, evenly spaced, at most so many."""
-    rough = (high - low) / most
-    power = 10.0 ** math.floor(math.log10(rough))
+    power = 10.0 ** math.floor(math.log10((high - low) / most))
     step = next(step for factor in (1.0, 2.0, 5.0, 10.0, 20.0) if (high - low) / (step := factor * power) <= most)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [round(place * step, 12) for place in range(first, last + 1)]
@@ -230,9 +229,7 @@ def shortened(text: str, most: int) -> str:
 
 
 _MOST_IN_A_LINE, _MOST_LEVELS, _LONGEST_NAME = 3, 12, 22
-NOISE_IN_PICTURE = (
-    "grey: what noise alone could make, inner if all values are equally frequent, outer even where no row has the value"
-)
+NOISE_IN_PICTURE = wording("noise in a picture")
 KNOTS_IN_PICTURE = (
     "blue ticks: knots, between which a curve is a straight line",
     "blue ticks: knots, between which random features bend a curve, too",

@@ -142,8 +142,7 @@ def scaled_once(row_sum: Any, rows: Rows) -> ClippedRows | None:
     outside = ~(squared_norms <= radius * radius)
     scales = np.where(outside, radius / np.sqrt(np.where(outside, squared_norms, 1.0)), 1.0)
     if isinstance(bound, Centred):
-        moved = rows * scales[:, None] - bound.centre
-        distances = row_squares(moved)
+        distances = row_squares(rows * scales[:, None] - bound.centre)
         shifts = bound.factors(distances)
         squares = shifts * shifts * distances
         scaled = ScaledRows(rows, (shifts * scales)[:, None], shifts[:, None], np.array(bound.centre))
@@ -178,11 +177,9 @@ def joined(blocks: Sequence[ClippedRows]) -> ClippedRows | None:
     if rows is None or any((type(block.rows) is CentredRows) != is_centred for block in blocks):
         return None
     if is_centred:
-        factors, lengths = (
-            np.concatenate([getattr(block.rows, name) for block in blocks]) for name in ("factors", "squared_lengths")
-        )
+        names = ("factors", "squared_lengths")
+        factors, lengths = (np.concatenate([getattr(block.rows, name) for block in blocks]) for name in names)
         rows = CentredRows(rows, factors, first.rows.centre, lengths)
     stretches: list[Any] = [block.stretch for block in blocks]
-    return ClippedRows(
-        first.row_sum, rows, np.concatenate(stretches) if first.row_sum.loss.constants.by_length else first.stretch
-    )
+    by_length = first.row_sum.loss.constants.by_length
+    return ClippedRows(first.row_sum, rows, np.concatenate(stretches) if by_length else first.stretch)

@@ -73,11 +73,8 @@ class CodedLayout:
         """Views (m, number of intervals) of stored numbers: of single entries, first entries and second entries."""
         n_rows, single, pair = stored.size // self.width, len(self.singles), len(self.pairs)
         first, second = n_rows * single, n_rows * (single + pair)
-        return (
-            stored[:first].reshape(n_rows, single),
-            stored[first:second].reshape(n_rows, pair),
-            stored[second:].reshape(n_rows, pair),
-        )
+        singles, firsts, seconds = np.split(stored, (first, second))
+        return singles.reshape(n_rows, single), firsts.reshape(n_rows, pair), seconds.reshape(n_rows, pair)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,9 +134,8 @@ class CodedRows:
 
     def __getitem__(self, rows: slice) -> CodedRows:
         layout = self.layout
-        columns, entries = (
-            np.concatenate([part[rows].ravel() for part in layout.parts(stored)]) for stored in (self.columns, self.entries)
-        )
+        both = (self.columns, self.entries)
+        columns, entries = (np.concatenate([part[rows].ravel() for part in layout.parts(stored)]) for stored in both)
         return CodedRows(layout, columns, entries)
 
     def times(self, vectors: Array) -> Array:
@@ -277,19 +273,14 @@ class JoinedRows:
         n_rows = sum(block.n_rows for block in blocks)
         if max(number * n_features, n_rows * width) > _MOST_JOINED:
             return None
-        columns = np.concatenate(
-            [
-                np.concatenate(block.layout.parts(block.columns), axis=1) + np.int32(place * n_features)
-                for place, block in enumerate(blocks)
-            ]
-        )
+        own = (np.concatenate(block.layout.parts(block.columns), axis=1) for block in blocks)
+        columns = np.concatenate([part + np.int32(place * n_features) for place, part in enumerate(own)])
         entries = np.concatenate([np.concatenate(block.layout.parts(block.entries), axis=1) for block in blocks])
         ends = np.arange(n_rows + 1, dtype=np.int32) * np.int32(width)
         shape = n_rows, number * n_features
         stacked = csr_array((entries.ravel(), columns.ravel(), ends), shape)
         transposed = csc_array((stacked.data, stacked.indices, stacked.indptr), shape[::-1])
-        starts = np.cumsum([0, *(block.n_rows for block in blocks[:-1])])
-        return cls(stacked, transposed, starts)
+        return cls(stacked, transposed, np.cumsum([0, *(block.n_rows for block in blocks[:-1])]))
 
     @property
     def shape(self) -> tuple[int, int]:

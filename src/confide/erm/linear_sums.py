@@ -28,9 +28,8 @@ class ProbabilityOfRows(Loss):
         logistic = LogisticLoss()
         if order == 0:
             return Terms(value=logistic.value(-scores))
-        return Terms(
-            slope=-logistic.derivative(-scores), curvature=logistic.second_derivative(scores) if order >= 2 else None
-        )
+        bends = logistic.second_derivative(scores) if order >= 2 else None
+        return Terms(slope=-logistic.derivative(-scores), curvature=bends)
 
 
 @dataclass(frozen=True, slots=True)

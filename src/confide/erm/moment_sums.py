@@ -54,10 +54,8 @@ class MomentSum:
             # Rounding may make a difference of nothing negative.
             curvatures, squares = np.maximum(above - below, 0.0) / (2.0 * self.window), slope**2
         else:
-            bends, vectors = (
-                loss.of_scores(scores, labels, 2).curvature,
-                slope.reshape(len(slope), -1, loss.constants.n_outputs),
-            )
+            vectors = slope.reshape(len(slope), -1, loss.constants.n_outputs)
+            bends = loss.of_scores(scores, labels, 2).curvature
             curvatures = np.zeros(0) if bends is None else bends
             squares = (vectors[..., :, None] * vectors[..., None, :]).reshape(len(slope), -1)
         made = np.zeros_like(totals.hessian)
@@ -146,8 +144,7 @@ class FrameSum:
         self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
     ) -> None:
         """Add the terms of one block of rows (m, d) to the totals in place."""
-        row_sum = self.of.of
-        clipped = row_sum.row_bound.clip(dense(rows))
+        clipped = self.of.of.row_bound.clip(dense(rows))
         slope, bend = slopes_and_bends(self.of, clipped, labels, weights, row_weights)
         own = self.frame.rows(clipped)
         counts = self.frame.counts_of(own)[:, None]

@@ -84,12 +84,7 @@ class StronglyConvex:
 
     def to_dict(self) -> dict[str, Any]:
         """What a file can hold: the name and the constants. Plans depend on nothing else."""
-        return {
-            "strong_convexity": self.strong_convexity,
-            "smoothness": self.smoothness,
-            "name": self.name,
-            "rounding": self.rounding,
-        }
+        return {name: getattr(self, name) for name in ("strong_convexity", "smoothness", "name", "rounding")}
 
     @property
     def steepness(self) -> float:

@@ -201,9 +201,7 @@ def scaled_to_norm(rows: Array, radius: float, order: int = 2) -> Array:
 
 def norm_with_intercept(row_bound: RowBound, intercept: float) -> float:
     """Largest L2 norm of a clipped row after the constant `intercept` was appended, rounded upwards."""
-    if intercept == 0.0:
-        return row_bound.l2_norm
-    return math.hypot(row_bound.l2_norm, intercept) * (1.0 + 2.0**-50)
+    return row_bound.l2_norm if intercept == 0.0 else math.hypot(row_bound.l2_norm, intercept) * (1.0 + 2.0**-50)
 
 
 # A bound on rows whose middle is public: rows are moved by it, shortened to a smaller ball, and magnified again.
@@ -332,8 +330,7 @@ class CentredRows:
 
     def times(self, vectors: Array) -> Array:
         """(m, k): products of the rows with the columns of a matrix (d, k)."""
-        products = _times(self.rows, vectors)
-        return (products - self.centre @ vectors) * self.factors[:, None]
+        return (_times(self.rows, vectors) - self.centre @ vectors) * self.factors[:, None]
 
     def weighted_sums(self, weights: Array) -> Array:
         """(k, d): sums of the rows, each times its weight, for the columns of weights (m, k)."""

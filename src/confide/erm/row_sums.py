@@ -240,6 +240,5 @@ def sums_of(numbers: Array, rows: Rows) -> Array:
 
 def mirrored(totals: Totals) -> Totals:
     """The totals with the upper triangle of every Hessian copied to the lower one, in place."""
-    below = np.tri(totals.hessian.shape[1], k=-1, dtype=bool)
-    np.copyto(totals.hessian, totals.hessian.transpose(0, 2, 1), where=below)
+    np.copyto(totals.hessian, totals.hessian.transpose(0, 2, 1), where=np.tri(totals.hessian.shape[1], k=-1, dtype=bool))
     return totals

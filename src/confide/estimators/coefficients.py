@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -233,11 +234,8 @@ class CoefficientIntervals:
         is_alone = shown == "encoded" and adjust is None
         known = self.uncertainty(target) if is_alone else self._errors_of_all(combinations, target)
         if self._n_scores > 1:
-            named = [
-                replace(coefficient, name=f"{label}: {coefficient.name}")
-                for label in self.classes_.tolist()
-                for coefficient in named
-            ]
+            pairs = product(self.classes_.tolist(), named)
+            named = [replace(coefficient, name=f"{label}: {coefficient.name}") for label, coefficient in pairs]
         evidence = self._known_evidence()
         facts |= {
             "target": target,

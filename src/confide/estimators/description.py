@@ -131,9 +131,8 @@ def describe(
     facts = (plan.budget, asked.neighbours, asked.most_rows, *whom.values(), n_rows)
     asked = asked.decided_by(plan.event, described, cross, plan.query.sizes, *facts, schema=schema)
     interrupted = asked.interrupted
-    released = asked.charged(
-        partial(_sums, plan, list(zip(tables, lines, strict=True)), cross, read), plan.event, [plan.lattice], waste
-    )
+    release = partial(_sums, plan, list(zip(tables, lines, strict=True)), cross, read)
+    released = asked.charged(release, plan.event, [plan.lattice], waste)
     return Description(plan, released, tables, cross, shares, confidence, n_rows, void, interrupted)
 
 
@@ -159,9 +158,8 @@ def _layout(schema: Any, columns: Any, cross_tables: Any) -> tuple[tuple[Column,
     known: dict[str, Column] = {column.name: column for column in schema.columns}
     for column in schema.columns:
         if column.is_number and column.ordered:
-            known[column.name] = CategoryColumn(
-                column.name, column.ordered, missing=column.missing_codes or column.missing, column=column.raw_name
-            )
+            gaps = column.missing_codes or column.missing
+            known[column.name] = CategoryColumn(column.name, column.ordered, missing=gaps, column=column.raw_name)
     target = schema.target
     if target is not None and target.bounds is not None:
         known[target.column] = NumberColumn(target.column, *target.bounds, unit=target.unit)
@@ -232,8 +230,7 @@ def _sums(
         pairs = [cells[first] * plan.query.sizes[second] + cells[second] for first, second in cross]
         for totals, of_rows in zip(counts, (*cells, *pairs), strict=True):
             totals += counted(of_rows, totals.size)
-    released: ReleasedTables = plan.release((counts, moments), entropy)
-    return released
+    return plan.release((counts, moments), entropy)  # type: ignore[no-any-return]
 
 
 def _cells(table: ColumnTable, values: Any) -> NDArray[np.int64]:

@@ -532,9 +532,8 @@ def check_rows_to_score(X: Any, schema: Schema, *, max_rows_per_person: int = 1)
     """
     encoder = Encoder(schema, of_part=True)
     persons = rows_per_person(checked("max_rows_per_person", max_rows_per_person), None)
-    specification = RowSpecification(
-        encoder=encoder, target=Classes.declared(None, schema), row_bound=encoder.row_bound, rows_per_person=persons
-    )
+    target, row_bound = Classes.declared(None, schema), encoder.row_bound
+    specification = RowSpecification(encoder=encoder, target=target, row_bound=row_bound, rows_per_person=persons)
     with checked_input(X, None).checked([specification]):
         pass
 

@@ -71,8 +71,7 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         if is_wrong or (domain is not None and n_classes != declared):
             must = f"n_classes must be a whole number from 2 to {MOST_CLASSES}"
             raise ParameterError(f"{must}. If classes are declared, it must be their number, or be left out.")
-        plan: Plan = super()._plan(n_rows, n_features, int(n_classes), set_aside=set_aside)  # type: ignore[assignment]  # of a loss
-        return plan
+        return super()._plan(n_rows, n_features, int(n_classes), set_aside=set_aside)  # type: ignore[return-value]
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Train on the rows, charge the ledger, and release the model.
@@ -156,8 +155,7 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
             If the rows cannot be used. The message shows no value from them.
         """
         positions = favoured(self.decision_function(X))  # an unfitted model is refused here
-        labels: ClassLabels = self.classes_[positions]
-        return labels
+        return self.classes_[positions]  # type: ignore[no-any-return]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Compute the accuracy on the given rows; labels are read as in `fit`.

@@ -104,9 +104,8 @@ class TellsOfRepeatedFits:
         _already_warned.add(warned)
         ledger = "charged to the ledger" if is_charged else "charged to no ledger"
         kind = type(facts["self"]).__name__ if "self" in facts else name
-        warnings.warn(
-            wording("many fits", kind=kind, asked=asked, budget=budget, ledger=ledger), BudgetWarning, stacklevel=level
-        )
+        said = wording("many fits", kind=kind, asked=asked, budget=budget, ledger=ledger)
+        warnings.warn(said, BudgetWarning, stacklevel=level)
 
 
 # The parameter `prior`: what users may give for it, and the public weights that it stands for.
@@ -233,8 +232,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
     def _train(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> Self:
         """Do the work of `fit`: check, train, release, and keep what was released."""
         given = checked_input(X, y, sample_weight, self, exposure)
-        schema = self._schema_of_rows(given)
-        encoder = parameters.checked_schema(schema)
+        encoder = parameters.checked_schema(self._schema_of_rows(given))
         if given.scores_rows:  # parties send no counts
             encoder = self._with_slots(encoder, given.n_rows_given)
         elif encoder is not None:

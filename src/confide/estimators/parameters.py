@@ -221,8 +221,7 @@ class StraightLineParameters:
         It follows from `coef_`, so it costs no privacy.
         """
         check_is_fitted(self)
-        selected: NDArray[np.bool_] = (np.atleast_2d(self.coef_) != 0.0).any(axis=0)  # type: ignore[attr-defined]  # fitted
-        return selected
+        return (np.atleast_2d(self.coef_) != 0.0).any(axis=0)  # type: ignore[attr-defined,no-any-return]  # fitted
 
 
 Listed: TypeAlias = list[Any] | tuple[Any, ...]

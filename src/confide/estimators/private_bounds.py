@@ -142,21 +142,14 @@ class PrivateBounds(Shown):
         if self.plan is not None:
             low, high = self.release.quantiles
             names = ", ".join(column.name for column in _numbers(self.described))
-            lines += [
-                f"The bounds of these columns were released from rows: {names}.",
-                f"They are the quantiles {low:g} and {high:g}.",
-            ]
+            lines.append(f"The bounds of these columns were released from rows: {names}.")
+            lines.append(f"They are the quantiles {low:g} and {high:g}.")
         if self.levels_plan is not None:
-            lines += [
-                f"The levels of these columns were released from rows: {', '.join(self.levels)}.",
-                self.sentence_of_levels,
-            ]
+            lines.append(f"The levels of these columns were released from rows: {', '.join(self.levels)}.")
+            lines.append(self.sentence_of_levels)
         lines += [f'No level of "{name}" was found; leave the column out.' for name in self.levels if not self.levels[name]]
-        lines += [
-            f"Together they cost {self.release.price}.",
-            "Keep the key `released`: statements of models then name this release.",
-        ]
-        lines += self.interrupted
+        lines.append(f"Together they cost {self.release.price}.")
+        lines += ["Keep the key `released`: statements of models then name this release.", *self.interrupted]
         comment = "".join(f"# {' '.join(sentence.split())}\n" for sentence in void_first(self.void, *lines))
         return f"{comment}\n{toml_text(self.schema.to_dict())}"
 
@@ -287,13 +280,9 @@ def private_bounds(
         waste = sentence_of_waste(levels_plan.threshold / max(n_rows, 1), "no level may be found")
     alone = plan if levels_plan is None else None
     event = Event(asked.budget, None, asked.most_rows, asked.neighbours) if alone is None else alone.event
-    release = BoundsRelease(
-        columns=tuple(column.name for column in described),
-        quantiles=(shares[0], shares[-1]),
-        outer=(0.0, 0.0),
-        levels=tuple(unlisted),
-        **asked.stated("the bounds may reveal any row"),
-    )
+    names, ends = tuple(column.name for column in described), (shares[0], shares[-1])
+    stated = {"levels": tuple(unlisted), **asked.stated("the bounds may reveal any row")}
+    release = BoundsRelease(columns=names, quantiles=ends, outer=(0.0, 0.0), **stated)
     _refuse_unusable(described, grids, schema, release)
     facts = (described, grids, inner, asked.budget, *whom, of_schema.get("person"), of_schema.get("cohort"), n_rows)
     asked = asked.decided_by(event, *facts, schema=schema)
@@ -369,9 +358,8 @@ _NO_BOUNDS = wording("columns without bounds", private=PRIVATE)
 
 def _is_looked_for(column: object) -> bool:
     """Whether a column is one of numbers, or of categories whose levels are to be found."""
-    return (isinstance(column, NumberColumn) and not column.ordered) or (
-        isinstance(column, CategoryColumn) and column.categories == (NONE_FOUND,)
-    )
+    is_number = isinstance(column, NumberColumn) and not column.ordered
+    return is_number or (isinstance(column, CategoryColumn) and column.categories == (NONE_FOUND,))
 
 
 def _released_before(name: str) -> ParameterError:
@@ -424,11 +412,8 @@ def _released(
             held = Counter(values.tolist()) if values.dtype == object else places(next(grids), values)
             counts[i] = held if counts[i] is None else counts[i] + held
     numbers = [held for held in counts if not isinstance(held, Counter)]
-    of_labels = [
-        {label: n for label, n in held.items() if can_be_level(label) and label not in codes}
-        for held, codes in zip(counts, hidden, strict=True)
-        if isinstance(held, Counter)
-    ]
+    pairs = ((held, codes) for held, codes in zip(counts, hidden, strict=True) if isinstance(held, Counter))
+    of_labels = [{name: n for name, n in own.items() if can_be_level(name) and name not in codes} for own, codes in pairs]
     chosen = () if plan is None else plan.release(numbers, entropy)
     return chosen, () if levels_plan is None else levels_plan.release(of_labels, entropy)
 

@@ -341,7 +341,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         plans = [make(budget, candidates, int(n_rows), facts) for make in (once, repeated) if make is not None]
         chosen: SearchPlan = min(plans, key=lambda plan: plan.noise)
         alone = self._plans(budget, candidates, [int(n_rows)] * len(candidates), facts, 0.0)
-        noises = (map(_noise_beside_rows, plans) for plans in (chosen.plans, alone))
+        noises = ([noise_on_a_weight(one) / one.problem.n_rows_low for one in of] for of in (chosen.plans, alone))
         times = max(searched / fitted for searched, fitted in zip(*noises, strict=True))
         points, found = list(ParameterGrid(self.param_grid)), dict[str, int]()
         names = tuple(map(_named, points))
@@ -416,10 +416,8 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
             warn(of_many_classes(*plan.plans), AccuracyWarning)
             unusual = cautions(plan.event.budget, rows.n_rows, rows.n_rows)
             # The guarantee that holds if a candidate is chosen.
-            guarantees = [
-                _guarantee(plan, *candidate, charge, unusual)
-                for candidate in zip(rows_of_all, settings, plan.plans, strict=True)
-            ]
+            of_each = zip(rows_of_all, settings, plan.plans, strict=True)
+            guarantees = [_guarantee(plan, *candidate, charge, unusual) for candidate in of_each]
             for model in models:
                 model.set_params(ledger=ledger, random_state=seed)
             first_steps = [_steps_of(candidate)[0] for candidate in candidates]
@@ -485,10 +483,8 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
             raise ParameterError(f"param_grid cannot vary {name}, {rests}. Take {name} out of param_grid.")
         if not last:
             _refuse_candidate([], self.estimator)
-        made = [
-            clone(self.estimator).set_params(**{name: clone(value, safe=False) for name, value in point.items()})
-            for point in grid
-        ]
+        points = ({name: clone(value, safe=False) for name, value in point.items()} for point in grid)
+        made = [clone(self.estimator).set_params(**point) for point in points]
         models = [_steps_of(candidate)[-1] for candidate in made]
         for *steps, model in map(_steps_of, made):
             _refuse_candidate(steps, model)
@@ -522,8 +518,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         sizes = (n_rows - n_held,)
         search_plans = []
         for base in _bases(budget, persons, repetition):
-            more = _set_aside(budget, base, repetition)
-            plans = self._plans(base, candidates, sizes * len(candidates), facts, more)
+            plans = self._plans(base, candidates, sizes * len(candidates), facts, _set_aside(budget, base, repetition))
             noise, event = _score_noise(budget_of_row(base, persons)), plans[0].problem.event(budget)
             search_plans.append(SearchPlan(budget, plans, n_rows, (*sizes, n_held), None, repetition, noise, event))
         return min(search_plans, key=lambda plan: plan.noise)
@@ -611,11 +606,6 @@ def _displacement(plan: Any) -> float:
     return math.sqrt(plan.problem.n_weights) * plan.target_deviation / plan.l2 if has_sums else plan.noise_norm  # type: ignore[no-any-return]
 
 
-def _noise_beside_rows(plan: AnyPlan) -> float:
-    """The noise on a weight of the summed objective over the number of rows: what compares fits at any alpha."""
-    return noise_on_a_weight(plan) / plan.problem.n_rows_low
-
-
 def _guarantee(
     plan: SearchPlan, rows: CheckedRows, settings: Settings, its_plan: AnyPlan, charge: Charge, unusual: tuple[str, ...]
 ) -> Guarantee:
@@ -639,15 +629,11 @@ def sentences_of_search(circumstances: Circumstances) -> tuple[str, ...]:
     search = circumstances.search
     if search is None:
         return ()
-    how = (
-        f"the best of a random number of tries, {search.mean_tries:.4g} on average, which does not depend on any row"
-        if search.mean_tries is not None
-        else f"chosen by the {search.method} mechanism"
-    )
-    return (
-        wording("whole search", how=how, candidates=search.candidates),
-        wording("part of all rows", n_rows=circumstances.n_rows[1]),
-    )
+    how = f"chosen by the {search.method} mechanism"
+    if search.mean_tries is not None:
+        how = wording("random number of tries", mean=search.mean_tries)
+    whole = wording("whole search", how=how, candidates=search.candidates)
+    return whole, wording("part of all rows", n_rows=circumstances.n_rows[1])
 
 
 def plans_again(model: Any) -> tuple[AnyPlan, AnyPlan]:
@@ -783,8 +769,7 @@ def _score_noise(budget: Budget) -> LatticeLaplace | LatticeGaussian:
 def _bases(budget: Budget, persons: int, repetition: Repetition) -> list[Budget]:
     """The budgets that one try may cost a person, so that the release of the best try costs the whole budget."""
     row = budget_of_row(budget, persons)
-    epsilon = pure_epsilon(row)
-    bases: list[Budget] = [PureDP(repetition.pure_base(epsilon) * persons)]
+    bases: list[Budget] = [PureDP(repetition.pure_base(pure_epsilon(row)) * persons)]
     if row.is_approximate:
         rho = repetition.concentrated_base(row.amount, row.slack) * persons**2
         bases += [ZCDP(rho)] if rho >= ZCDP.ranges["rho"][0] * persons**2 else []

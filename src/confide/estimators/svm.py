@@ -116,8 +116,7 @@ class LinearSVC(IntervalsParameter, StraightLineParameters, PenaltyParameter, Li
     intercept_scaling: float = 1.0
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
-        usual = None if encoder is None else BallBound(usual_norm_of_rows(encoder))
-        return hinge_loss(self.loss, self.smoothing, usual)
+        return hinge_loss(self.loss, self.smoothing, None if encoder is None else BallBound(usual_norm_of_rows(encoder)))
 
 
 @estimator

@@ -126,12 +126,9 @@ def _has_its_charge(document: dict[str, Any]) -> bool:
     with suppress(AttributeError, TypeError):
         named, left = charge.get("ledger", paid and ""), charge.get("remaining", paid)
         amounts = [] if left is None else [amount for name, amount in left.items() if name != "kind"]
-        return (
-            charge.keys() <= {"ledger", "charged", "remaining"}
-            and (named is None) == (left is None) == (paid is None)
-            and charge.get("charged", paid) == paid
-            and all(amount == "inf" or amount >= 0.0 for amount in amounts)
-        )
+        is_paid = (named is None) == (left is None) == (paid is None) and charge.get("charged", paid) == paid
+        has_keys = charge.keys() <= {"ledger", "charged", "remaining"}
+        return has_keys and is_paid and all(amount == "inf" or amount >= 0.0 for amount in amounts)
     return False
 
 

@@ -115,8 +115,7 @@ class ModelComparison(TablesEvaluation):
 
     def _of_losses(self, table: NoisyTable, groups: Array, largest: float) -> Rate:
         values, squares = (np.outer(groups, weights_of_polynomial(power, LOSS_DEGREE)) for power in (_DIFFERENCE, _SQUARED))
-        of = np.outer(groups, weights_of_power(0, LOSS_DEGREE))
-        return table.mean(values, of, squares, -1.0, 1.0).scaled(largest)
+        return table.mean(values, np.outer(groups, weights_of_power(0, LOSS_DEGREE)), squares, -1.0, 1.0).scaled(largest)
 
     def _marks(self, groups: Array, position: int, right: Array | float = 1.0) -> Array:
         """The rows of one class, or those of them in some of the four cells."""

@@ -124,10 +124,8 @@ class TablesEvaluation(Shown, ABC):
         """
         known = {name: rates for name, rates in self.by_group.items() if name != NOT_LISTED and _any_known(rates)}
         first = next(iter(known.values()), {})
-        return {
-            name: {rate: difference_of(own, first[rate]) for rate, own in rates.items()}
-            for name, rates in list(known.items())[1:]
-        }
+        later = list(known.items())[1:]
+        return {name: {rate: difference_of(own, first[rate]) for rate, own in rates.items()} for name, rates in later}
 
     def difference(self, rate: str, first: str, second: str) -> Rate:
         """How much larger a rate is in the first group than in the second, with an interval.
@@ -257,11 +255,9 @@ class CalibratedEvaluation(TablesEvaluation):
         """The table of the calibration, if there is one; `number` is the format of the ends of bins."""
         if not self.layout.n_bins:
             return []
-        bins = zip(pairwise(self.edges), self.calibration, self.calibration_band, strict=True)
-        rows = [
-            (f"{low:{number}} to {high:{number}}", *digits_of(alone), *digits_of(band)[1:])
-            for (low, high), alone, band in bins
-        ]
+        ends = (f"{low:{number}} to {high:{number}}" for low, high in pairwise(self.edges))
+        bins = zip(ends, self.calibration, self.calibration_band, strict=True)
+        rows = [(of_bin, *digits_of(alone), *digits_of(band)[1:]) for of_bin, alone, band in bins]
         return [(f"Calibration: {title}", [(predicted, rate, "low", "high", "band low", "band high"), *rows])]
 
 

@@ -202,10 +202,8 @@ class ClassPairTables:
         cells = (scored[0].groups * self.n_classes + targets) * 4 + outcome
         tables = [_counted(cells, self.n_groups * self.n_classes * 4)]
         if self.clip is not None:
-            losses = [
-                np.minimum(log_loss(scorer.log_probabilities(scores.scores), targets), self.clip)
-                for scorer, scores in zip(scorers, scored, strict=True)
-            ]
+            by_class = [scorer.log_probabilities(scores.scores) for scorer, scores in zip(scorers, scored, strict=True)]
+            losses = [np.minimum(log_loss(logarithms, targets), self.clip) for logarithms in by_class]
             difference = 0.5 + 0.5 * (losses[0] - losses[1]) / self.largest_difference
             tables.append(spread(scored[0].groups, shares_of(difference, LOSS_DEGREE), self.n_groups))
         return tables
@@ -240,8 +238,7 @@ class NumberPairTables:
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         """The shape of each table."""
-        squares = (self.n_groups, ERROR_DEGREE + 1, LOSS_DEGREE + 1)
-        return squares, (self.n_groups, LOSS_DEGREE + 1)
+        return (self.n_groups, ERROR_DEGREE + 1, LOSS_DEGREE + 1), (self.n_groups, LOSS_DEGREE + 1)
 
     @property
     def main_rate(self) -> tuple[str, Array, float]:
@@ -252,17 +249,13 @@ class NumberPairTables:
     def of_rows(self, scorers: Sequence[Scorer], scored: Sequence[ScoredRows]) -> list[Sums]:
         """What rows add to each table; each model has scored the same rows in the same order."""
         targets = scored[0].targets
-        errors = [
-            np.minimum(np.abs(targets - scorer.numbers(scores.scores, self.low, self.high)), self.clip)
-            for scorer, scores in zip(scorers, scored, strict=True)
-        ]
+        pairs = zip(scorers, scored, strict=True)
+        errors = [np.minimum(np.abs(targets - one.numbers(s.scores, self.low, self.high)), self.clip) for one, s in pairs]
         squares = 0.5 + 0.5 * (errors[0] ** 2 - errors[1] ** 2) / self.largest_of_squares
         sizes = 0.5 + 0.5 * (errors[0] - errors[1]) / self.largest_difference
         shares = products_of(shares_of(_share(targets, self), ERROR_DEGREE), shares_of(squares, LOSS_DEGREE))
-        return [
-            spread(scored[0].groups, shares, self.n_groups),
-            spread(scored[0].groups, shares_of(sizes, LOSS_DEGREE), self.n_groups),
-        ]
+        groups, sizes = scored[0].groups, shares_of(sizes, LOSS_DEGREE)
+        return [spread(groups, shares, self.n_groups), spread(groups, sizes, self.n_groups)]
 
 
 Layout = ClassTables | NumberTables | ClassPairTables | NumberPairTables

@@ -106,14 +106,9 @@ def can_be_level(label: str | None) -> bool:
 
     Names in parentheses that this package gives to levels, words for missing cells, and blanks of a draft are none.
     """
-    own = (NONE_FOUND, "(other)", "(missing)", "(not listed)", BLANK)
-    return (
-        label is not None
-        and label.isprintable()
-        and len(label) <= _LONGEST_LEVEL
-        and not is_missing(label, ())
-        and label not in own
-    )
+    if label is None or is_missing(label) or not label.isprintable() or len(label) > _LONGEST_LEVEL:
+        return False
+    return label not in (NONE_FOUND, "(other)", "(missing)", "(not listed)", BLANK)
 
 
 def _canonical_text(text: str) -> str | None:
@@ -128,9 +123,7 @@ def _canonical_text(text: str) -> str | None:
     if text.lstrip("+-").isdigit():
         return str(int(text))
     number = float(text)
-    if math.isinf(number):
-        return text
-    return str(int(number)) if number.is_integer() else repr(number)
+    return text if math.isinf(number) else str(int(number)) if number.is_integer() else repr(number)
 
 
 # Blanks in a schema that `confide new` has begun: what a person has still to fill in, said column by column.

@@ -112,14 +112,12 @@ def read_dates(what: str, cells: Any, form: str | None = None, refuse: bool = Tr
     form : how text is written, in the letters of strptime; None for 2024-03-31 and 2024-03-31 14:30
     """
     arrow, read = _as_arrow(cells), partial(day_number, form=form)
-    if arrow is None:
+    kind: Any = None if arrow is None else arrow.type
+    if not str(kind).startswith(("date", "timestamp")):
         return _numbers_of_distinct(what, *_distinct(what, cells, arrow), refuse, read, NOT_DATES)
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    kind = arrow.type
-    if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
-        return _numbers_of_distinct(what, *_distinct(what, cells, arrow), refuse, read, NOT_DATES)
     per_day = 1.0
     if pa.types.is_timestamp(kind):
         if kind.tz is not None:

@@ -148,6 +148,10 @@ def which_attempt(attempts: int) -> str:
     return f" by attempt {attempts} under its charge. {earlier}"
 
 
+_AMOUNT = optional(reader("a positive number", lambda value: 0.0 < as_float(value) < math.inf, refusal=SchemaError))
+_NAMES = listed_by(reader("a list of names", is_text, refusal=SchemaError), "a list of names")
+
+
 @dataclass(frozen=True, slots=True)
 class AtomsRelease:
     """The release from which the atoms of a column came, as its schema keeps it. It holds public facts alone.
@@ -184,10 +188,8 @@ class AtomsRelease:
 
     def __post_init__(self) -> None:
         where, text = f"{self.key}: ", optional(reader("text", is_text, refusal=SchemaError))
-        amount = optional(reader("a positive number", lambda value: 0.0 < as_float(value) < math.inf, refusal=SchemaError))
         count = reader("a whole number of at least 1", lambda value: type(value) is int and value > 0, refusal=SchemaError)
-        name = reader("a list of names", is_text, refusal=SchemaError)
-        keep(self, where, columns=listed_by(name, "a list of names"), epsilon=amount, delta=amount, rho=amount)
+        keep(self, where, columns=_NAMES, epsilon=_AMOUNT, delta=_AMOUNT, rho=_AMOUNT)
         if (self.epsilon is None) == (self.rho is None):
             raise SchemaError(f"{where}give its price, as epsilon or as rho.")
         flag = reader("true or false", lambda value: type(value) is bool, refusal=SchemaError)
@@ -251,9 +253,7 @@ class BoundsRelease(AtomsRelease):
 
     def __post_init__(self) -> None:
         pair = listed_by(finite_number, "a list of two numbers", size=2 if self.threshold is None else 0)
-        names = listed_by(reader("a list of names", is_text, refusal=SchemaError), "a list of names")
-        amount = optional(reader("a positive number", lambda value: 0.0 < as_float(value) < math.inf, refusal=SchemaError))
-        keep(self, "released: ", threshold=amount, quantiles=pair, outer=pair, levels=names)
+        keep(self, "released: ", threshold=_AMOUNT, quantiles=pair, outer=pair, levels=_NAMES)
         AtomsRelease.__post_init__(self)
 
     @property

@@ -81,10 +81,8 @@ class CodedColumns:
                 curves.append((place, low, step, math.nextafter(last, 0.0), 0.5 * last, float(group.start)))
         columns = tuple(zip(*curves, strict=True)) or ((),) * 6
         self._curves, self._lows, self._steps, self._most, self._middles, self._starts = columns
-        singles, pairs = (
-            tuple((group.start, group.start + group.size) for kind in kinds for _, _, group in parts[kind])
-            for kinds in (_SINGLES, _CURVES)
-        )
+        both = ([group for kind in kinds for _, _, group in parts[kind]] for kinds in (_SINGLES, _CURVES))
+        singles, pairs = (tuple((group.start, group.start + group.size) for group in groups) for groups in both)
         self._layout = CodedLayout(n_features, singles, pairs)
 
     @property
@@ -170,9 +168,7 @@ class CodedColumns:
 @lru_cache(maxsize=32)
 def _repeated(constants: tuple[float, ...], n_rows: int) -> Any:
     """A constant for each column, repeated for every row; one number if all are equal."""
-    if len(set(constants)) == 1:
-        return constants[0]
-    return unchangeable(np.tile(np.array(constants), (n_rows, 1)))
+    return constants[0] if len(set(constants)) == 1 else unchangeable(np.tile(np.array(constants), (n_rows, 1)))
 
 
 # Codes of columns as the compiled kernel reads them.

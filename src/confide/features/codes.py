@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.array_types import Array, Indices
+from confide.errors import hold
 from confide.features.cells import CellNumbers, Levels
 from confide.features.columns import CategoryColumn, Column, NumberColumn
 from confide.features.schema import Schema
@@ -211,8 +212,7 @@ class CategoryEncoding:
             levels = self.number.texts_of(self.number.atoms) or levels
         columns = levels[1:] if len(levels) == 2 and self.number is None else levels
         values = [1.0, 0.0] if len(levels) == 1 else [-1.0, 1.0, 0.0] if len(columns) == 1 else []
-        object.__setattr__(self, "names", tuple(f"{self.column.name}={level}" for level in columns))
-        object.__setattr__(self, "single", np.array(values))
+        hold(self, names=tuple(f"{self.column.name}={level}" for level in columns), single=np.array(values))
 
     @property
     def linked(self) -> bool:

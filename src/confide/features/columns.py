@@ -20,6 +20,7 @@ from confide.errors import (
     Reader,
     SchemaError,
     as_float,
+    hold,
     is_label,
     is_list,
     is_mapping,
@@ -127,10 +128,9 @@ class NumberColumn:
     def __post_init__(self) -> None:
         where = column_title(self.name)
         if isinstance(self.low, _DATED) or isinstance(self.high, _DATED):
-            object.__setattr__(self, "part", self.part or "date")
-        object.__setattr__(self, "raw_name", self.column or self.name)
-        object.__setattr__(self, "dates", self.part == "date")
-        object.__setattr__(self, "holds_numbers", not (self.part or self.ordered))
+            hold(self, part=self.part or "date")
+        raw_name, dates = self.column or self.name, self.part == "date"
+        hold(self, raw_name=raw_name, dates=dates, holds_numbers=not (self.part or self.ordered))
         if self.column or self.part or self.format:
             _check_reading(where, self, ("date", "year"))
         if self.ordered:
@@ -143,18 +143,15 @@ class NumberColumn:
             raise SchemaError(f"{where}: low and high are too far apart; their difference must be a finite number.")
         self._check_scale(where)
         read_code = plain_label if self.ordered else finite_number if self.holds_numbers else declared_day
-        codes = _codes_of(where, self.missing, read_code)
-        object.__setattr__(self, "missing_codes", tuple(dict.fromkeys(codes)))
-        object.__setattr__(self, "missing", self.missing_codes or self.missing)
-        object.__setattr__(self, "knots", _checked_knots(where, self.knots, number))
-        read_atoms = listed_by(number, "a list of numbers", "each of the atoms")
-        object.__setattr__(self, "atoms", read_atoms(f"{where}: atoms", self.atoms))
+        codes = tuple(dict.fromkeys(_codes_of(where, self.missing, read_code)))
+        hold(self, missing_codes=codes, missing=codes or self.missing, knots=_checked_knots(where, self.knots, number))
+        keep(self, f"{where}: ", atoms=listed_by(number, "a list of numbers", "each of the atoms"))
         for kind in (BoundsRelease, AtomsRelease):
-            object.__setattr__(self, kind.key, _release_of(where, kind, getattr(self, kind.key)))
+            hold(self, **{kind.key: _release_of(where, kind, getattr(self, kind.key))})
         inner: Any = self.knots
         if self.has_even_knots:
             inner = tuple(self.numbers_at(np.arange(1, inner + 1) / (inner + 1)).tolist())
-        object.__setattr__(self, "interior_knots", inner)
+        hold(self, interior_knots=inner)
         ends = np.array([self.low, *self.interior_knots, self.high])
         if not self.has_even_knots and not (ends[:-1] < ends[1:]).all():
             raise SchemaError(f"{where}: knots must be in rising order, each strictly between low and high.")
@@ -435,8 +432,7 @@ class CategoryColumn:
         where = column_title(self.name)
         if is_text(self.categories) and str(self.categories) == PRIVATE:
             raise SchemaError(wording("levels to be found", where=where, private=PRIVATE, name=self.name))
-        object.__setattr__(self, "released", _release_of(where, BoundsRelease, self.released))
-        object.__setattr__(self, "raw_name", self.column or self.name)
+        hold(self, released=_release_of(where, BoundsRelease, self.released), raw_name=self.column or self.name)
         if self.column or self.part or self.format:
             _check_reading(where, self, PARTS)
         keep(self, f"{where}: ", categories=listed_by(plain_label, "a list of text, numbers or booleans", "a category"))
@@ -454,19 +450,17 @@ class CategoryColumn:
             other = canonical_label(self.other) if is_text(self.other) or is_number(self.other) else None
             if other is None or other not in listed:
                 raise SchemaError(f"{where}: other must be true, false or one of the listed categories.")
-            object.__setattr__(self, "other", other)
+            hold(self, other=other)
         read_code = plain_label if self.part is None else declared_day
         codes = {canonical_label(code): code for code in _codes_of(where, self.missing, read_code)}
         if both := [code for label, code in codes.items() if label in listed]:
             raise SchemaError(f"{where}: {both[0]!r} is a category and a code for missing cells; keep it in one list.")
-        object.__setattr__(self, "missing_codes", tuple(codes.values()))
-        object.__setattr__(self, "missing", self.missing_codes or self.missing)
+        hold(self, missing_codes=tuple(codes.values()), missing=tuple(codes.values()) or self.missing)
         known = {label: level for level, label in enumerate(listed)}
         is_flag = known.keys() <= {"false", "true"} or known.keys() == {"0", "1"}
         also = {spelling: known[label] for label in known for spelling in _SPELLINGS_OF_FLAGS[label]} if is_flag else {}
-        object.__setattr__(self, "known", known | also)
         own = [*map(str, self.categories), *["(other)"] * (self.other is True), *["(missing)"] * bool(self.missing)]
-        object.__setattr__(self, "levels", tuple(own))
+        hold(self, known=known | also, levels=tuple(own))
 
     def _cut_codes(self, where: str) -> None:
         """Cut codes to the first characters that count, each prefix once, in the order of the list."""
@@ -475,8 +469,8 @@ class CategoryColumn:
         codes = [str(code).strip() for code in self.categories]
         lengths = set(map(len, codes))
         if self.length is None and lengths != {self.prefix} and len(lengths) == 1:
-            object.__setattr__(self, "length", lengths.pop())
-        object.__setattr__(self, "categories", tuple(dict.fromkeys(code[: self.prefix] for code in codes)))
+            hold(self, length=lengths.pop())
+        hold(self, categories=tuple(dict.fromkeys(code[: self.prefix] for code in codes)))
 
     @property
     def plain(self) -> CategoryColumn:

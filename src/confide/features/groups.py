@@ -20,7 +20,7 @@ import numpy as np
 
 from confide.array_types import Array
 from confide.erm.group_bounds import GroupBound
-from confide.errors import SchemaError
+from confide.errors import SchemaError, hold
 from confide.features.codes import HAT_HEIGHT, ColumnEncoding, NumberEncoding
 from confide.features.schema import Schema
 
@@ -51,8 +51,7 @@ class Member:
             column = factor.column
             points = column.stretched(np.array(column.knots_with_bounds)) / HAT_HEIGHT if column.knots else points
             factor = NumberEncoding(replace(column, knots=self.knots))
-        object.__setattr__(self, "factor", factor)
-        object.__setattr__(self, "points", points[:, None])
+        hold(self, factor=factor, points=points[:, None])
 
     def columns(self, block: Array) -> Array:
         """The columns that enter (size, m), from the encoded columns of a block (n_features, m)."""

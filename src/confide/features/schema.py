@@ -98,6 +98,7 @@ from __future__ import annotations
 
 import codecs
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -112,6 +113,7 @@ from confide.errors import (
     Reader,
     SchemaError,
     checked_number,
+    hold,
     is_list,
     is_mapping,
     is_text,
@@ -174,13 +176,12 @@ class Interaction:
 
     def __post_init__(self) -> None:
         name = reader("text that is not blank", lambda name: is_text(name) and name.strip() != "", refusal=SchemaError)
-        names = listed_by(name, "a list of names", "the name of a column")(
-            "interact: the columns of an interaction", self.columns
-        )
+        read_names = listed_by(name, "a list of names", "the name of a column")
+        names = read_names("interact: the columns of an interaction", self.columns)
         must = f"a whole number from 0 to {MOST_EVEN_KNOTS}; without it, numbers enter as encoded beside the products"
         knots = reader(must, lambda knots: is_whole(knots) and 0 <= knots <= MOST_EVEN_KNOTS, int, SchemaError)
         scale = partial(checked_number, low=SMALLEST_SCALE, high=1.0, shown="2^-20 to 1", refusal=SchemaError)
-        object.__setattr__(self, "columns", names)
+        hold(self, columns=names)
         keep(self, f"interact: {' and '.join(names)}: ", knots=optional(knots), scale=scale)
         if len(set(names)) != len(names) or len(names) < (1 if self.knots else 2):
             raise SchemaError("interact: a list has two or more different names of columns, or one of a number, with knots.")
@@ -292,7 +293,7 @@ class Target:
         column_title(self.column, "the target's column")
         if self.exposure is not None:
             made = made_of(Exposure, "exposure", self.exposure, _EXPOSURE)
-            object.__setattr__(self, "exposure", made)
+            hold(self, exposure=made)
             column_title(getattr(made, "column", None), "exposure: column")
             if self.low is None or not finite_number("target: low", self.low) >= 0.0:
                 raise SchemaError("target: exposure is for counts, which have low and high, and low is 0 or more.")
@@ -347,9 +348,8 @@ class Target:
 
         A column of numbers has none.
         """
-        if self.bounds is not None:
-            return ()
-        return (self.negative, self.positive) if self.classes is None else self.classes  # type: ignore[return-value]  # neither is None without classes
+        of_two = (self.negative, self.positive) if self.bounds is None else ()
+        return of_two if self.classes is None else self.classes  # type: ignore[return-value]  # neither is None without classes
 
     def __str__(self) -> str:
         if self.bounds is not None:
@@ -567,24 +567,23 @@ class Schema:
         table: Mapping[str, object] = MappingProxyType({}),
         features_not_found: RandomFeatures | Mapping[str, Any] | None = None,
     ) -> None:
-        made = {
-            "columns": columns_of(columns),
-            "target": made_of(Target, "target", target, _TARGET),
-            "person": person,
-            "weight": made_of(RowWeight, "weight", weight, _WEIGHT),
-            "random_features": made_of(RandomFeatures, "random_features", random_features, _RANDOM_FEATURES),
-            "features_not_found": made_of(RandomFeatures, "features_not_found", features_not_found, _RANDOM_FEATURES),
-            "cohort": None if cohort is None else _cohort(cohort),
-            "table": _written(table),
-        }
-        for name, value in made.items():
-            object.__setattr__(self, name, value)
+        hold(
+            self,
+            columns=columns_of(columns),
+            target=made_of(Target, "target", target, _TARGET),
+            person=person,
+            weight=made_of(RowWeight, "weight", weight, _WEIGHT),
+            random_features=made_of(RandomFeatures, "random_features", random_features, _RANDOM_FEATURES),
+            features_not_found=made_of(RandomFeatures, "features_not_found", features_not_found, _RANDOM_FEATURES),
+            cohort=None if cohort is None else _cohort(cohort),
+            table=_written(table),
+        )
         if self.random_features and self.features_not_found:
             raise SchemaError("features_not_found: a fit that left random features out has none; leave out random_features.")
-        object.__setattr__(self, "choosing", self.cohort[0] if self.cohort else self.person)
-        object.__setattr__(self, "beside", tuple(filter(None, (self.weight, self.target and self.target.exposure))))
+        beside = tuple(filter(None, (self.weight, self.target and self.target.exposure)))
+        hold(self, choosing=self.cohort[0] if self.cohort else self.person, beside=beside)
         self._check_names()
-        object.__setattr__(self, "interact", interactions_of(interact, self.columns_by_name))
+        hold(self, interact=interactions_of(interact, self.columns_by_name))
 
     def _check_names(self) -> None:
         """Columns, target, person, cohort and weight are different columns of the table."""
@@ -595,17 +594,14 @@ class Schema:
             "says which rows are used": self.cohort and self.cohort[0],
             "is the weight of rows": None if self.weight is None else self.weight.column,
         }
-        object.__setattr__(self, "roles", roles)
+        hold(self, roles=roles)
         if not self.columns:
             raise SchemaError("a schema needs at least one column.")
         if self.person is not None and self.cohort is not None:
             raise SchemaError("cohort: a person may have rows in several cohorts; leave out one of person and cohort.")
-        names = set()
-        for name in self.column_names:
-            if name in names:
-                raise SchemaError(f"{column_title(name)}: described twice; keep one description.")
-            names.add(name)
-        names |= {*self.raw_names}
+        if repeated := [name for name, count in Counter(self.column_names).items() if count > 1]:
+            raise SchemaError(f"{column_title(repeated[0])}: described twice; keep one description.")
+        names = {*self.column_names, *self.raw_names}
         taken: dict[str, str] = {}
         for role, own in roles.items():
             if own is None:
@@ -699,11 +695,9 @@ class Schema:
 
     def without_curves(self) -> Schema:
         """The schema without knots, atoms, interactions and random features: what decides how a table is read."""
-        columns = (
-            replace(column, knots=(), atoms=(), released_atoms=None) if column.is_number else column
-            for column in self.columns
-        )
-        return replace(self, columns=tuple(columns), interact=(), random_features=None, features_not_found=None)
+        bare: dict[str, Any] = {"knots": (), "atoms": (), "released_atoms": None}
+        columns = tuple(replace(column, **bare) if column.is_number else column for column in self.columns)
+        return replace(self, columns=columns, interact=(), random_features=None, features_not_found=None)
 
     @property
     def plain(self) -> Schema:
@@ -787,5 +781,4 @@ def schema_with(columns: tuple[Column, ...], schema: Schema | None) -> Schema:
     if schema is None:
         return Schema(columns)
     new = {column.name: column for column in columns}
-    kept = tuple(new.pop(column.name, column) for column in schema.columns)
-    return replace(schema, columns=(*kept, *new.values()))
+    return replace(schema, columns=(*(new.pop(column.name, column) for column in schema.columns), *new.values()))

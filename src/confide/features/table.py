@@ -179,8 +179,7 @@ class RowsPerPerson:
         order = shuffled[np.argsort(persons[shuffled], kind="stable")]
         grouped = persons[order]
         is_first = np.append(True, grouped[1:] != grouped[:-1])
-        starts = np.flatnonzero(is_first)
-        earlier = np.arange(persons.size) - starts[np.cumsum(is_first) - 1]
+        earlier = np.arange(persons.size) - np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
         kept: Indices = np.sort(order[earlier < self.most])
         return None if kept.size == persons.size else kept
 

@@ -497,8 +497,7 @@ def uncertainty_of_interest(evidence: InterestEvidence) -> Uncertainty:
     errors = np.zeros((0, len(errors_of_all)))
     if max(facts.curvature_deviation, facts.slope_deviation, *facts.sums_deviations) > 0.0:
         others = independent_points(is_laplace=False, place=0)[:, None]
-        own = independent_points(is_laplace=facts.is_laplace, place=1)[:, None]
-        errors = others * gaussian + own * of_sums
+        errors = others * gaussian + independent_points(is_laplace=facts.is_laplace, place=1)[:, None] * of_sums
     return Uncertainty(estimates, sampling, errors)
 
 
@@ -519,10 +518,9 @@ def _errors_of_all(evidence: InterestEvidence) -> list[_Errors]:
     more = (times**2 - 1.0) * near.supposed
     near = replace(near, noise=near.noise + more, supposed=near.supposed + more)
     is_usual = times <= 1.0 and near.shift <= _LARGEST_SHIFT
-    return [
-        _if_settled(evidence, near, place, direction, is_usual, _errors(evidence, near, place, direction))
-        for place, direction in enumerate(directions)
-    ]
+    errors = (_errors(evidence, near, place, direction) for place, direction in enumerate(directions))
+    of_each = enumerate(zip(directions, errors, strict=True))
+    return [_if_settled(evidence, near, place, direction, is_usual, own) for place, (direction, own) in of_each]
 
 
 def _times_usual(evidence: InterestEvidence, near: Near) -> float:
@@ -687,8 +685,7 @@ def _second_order(facts: Facts, near: Near, curvature: Array, wanted: Array, dir
     spread = apart @ near.covariance @ apart.T
     of_noise = float(direction @ direction) * float(np.trace(spread)) + float(direction @ spread @ direction)
     left = curvature @ direction
-    square = facts.curvature_deviation**2 * of_noise + float(left @ spread @ left)
-    return math.sqrt(max(square, 0.0))
+    return math.sqrt(max(facts.curvature_deviation**2 * of_noise + float(left @ spread @ left), 0.0))
 
 
 # Released moments of encoded columns, with less noise: their zeros and sums are public.

@@ -89,11 +89,8 @@ class DescribedCategory:
 
     def cells(self) -> list[tuple[str, str, str, str, str]]:
         """Level, rows, share in percent and its interval, as text. What is not listed is left out where it may be none."""
-        return [
-            (level, shown_count(count), *_percent(self.shares[level]))
-            for level, count in self.counts.items()
-            if level != NOT_LISTED or count.low
-        ]
+        shown = [(level, count) for level, count in self.counts.items() if level != NOT_LISTED or count.low]
+        return [(level, shown_count(count), *_percent(self.shares[level])) for level, count in shown]
 
 
 def shown_count(count: Rate) -> str:
@@ -347,9 +344,7 @@ class Description(Shown):
         high = edges[upper[-1] + 1] if upper.size else edges[1]
         rising = with_total(counts[:bins], max(1.0, float(counts[:bins].sum()))).cumsum()
         value = float(np.interp(q * rising[-1], [0.0, *rising], edges))
-        if low >= high:
-            return UNKNOWN
-        return within(value, float(low), float(high), float(edges[0]), float(edges[-1]))
+        return UNKNOWN if low >= high else within(value, float(low), float(high), float(edges[0]), float(edges[-1]))
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each number: column, statistic, level or quantile, value, low, high. NaN where the noise hides it."""

@@ -120,9 +120,8 @@ class IntervalsPlan:
 
     def sentence(self, *, is_private: bool) -> str:
         """What is released, for the guarantee."""
-        return sentence_beside(
-            "the second moments of the rows' slopes and curvatures at these weights", self.share, is_private=is_private
-        )
+        what = "the second moments of the rows' slopes and curvatures at these weights"
+        return sentence_beside(what, self.share, is_private=is_private)
 
     def multiples(self) -> tuple[str, str]:
         """What it is called, and what of it is a multiple of which power of two, for the guarantee."""
@@ -165,9 +164,7 @@ class IntervalsPlan:
     def largest_ratio(self) -> float:
         """Largest ratio at which intervals can be trusted."""
         loss = self.moments.query.problem.loss.constants
-        if loss.monotone:
-            return LARGEST_RATIO
-        return LARGEST_COUNT_RATIO if loss.is_count else LARGEST_RESIDUAL_RATIO
+        return LARGEST_RATIO if loss.monotone else LARGEST_COUNT_RATIO if loss.is_count else LARGEST_RESIDUAL_RATIO
 
     @property
     def is_valid(self) -> bool:
@@ -284,11 +281,7 @@ class SumsForecast:
 
     def interval_lines(self) -> dict[str, str]:
         """Further lines of the plan if the fit has intervals."""
-        return {
-            "intervals": f"the ratio may be at most {LARGEST_SUMS_RATIO:g}; the noise on the sum of squared targets has a "
-            f"standard deviation of {self.square_deviation:.4g}",
-            **self.design.lines(),
-        }
+        return {"intervals": wording("intervals of sums", most=LARGEST_SUMS_RATIO, plan=self), **self.design.lines()}
 
 
 def _deviation(moments: SumPlan[Moments]) -> float:

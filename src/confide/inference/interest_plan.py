@@ -256,9 +256,7 @@ class InterestPlan:
     @property
     def error_of_risks(self) -> float:
         """The same for all combinations together, each in units of what it would be for one column of usual rows."""
-        return math.hypot(
-            *(self.error_of_risk(combination) * self.error / self.error_of(combination) for combination in self.combinations)
-        )
+        return math.hypot(*(self.error_of_risk(one) * self.error / self.error_of(one) for one in self.combinations))
 
     def margin_of_risk(self, combination: Combination, level: float = 0.95) -> float:
         """Expected half width of the interval of a difference of risks."""

@@ -567,10 +567,8 @@ def of_all_scores(uncertainties: list[JointUncertainty], *, released_together: b
     def with_rows(matrix: Array, n_rows: int) -> Array:
         return matrix if len(matrix) else np.zeros((n_rows, matrix.shape[1]))
 
-    scores = [
-        (one.estimates, one.sampling_error, with_rows(one.privacy_errors, n_draws), with_rows(one.sampling_root, n_roots))
-        for one in uncertainties
-    ]
+    whole = [(with_rows(one.privacy_errors, n_draws), with_rows(one.sampling_root, n_roots)) for one in uncertainties]
+    scores = [(one.estimates, one.sampling_error, *both) for one, both in zip(uncertainties, whole, strict=True)]
     together = [np.concatenate(arrays, axis=-1) for arrays in zip(*scores, strict=True)]
     return JointUncertainty(*together) if released_together or len(uncertainties) == 1 else Uncertainty(*together[:3])
 
@@ -594,10 +592,8 @@ def known_scores(evidence: Evidence) -> NDArray[np.bool_]:
     # Two standard deviations of the mean are added to the slopes, because a small part of them shows the noise alone.
     added = 2.0 * math.sqrt(2.0 / row_width) * evidence.slope_deviation
     # The mean variance of an entry of the noise on the weights, and of that in the objective.
-    on_weights, in_objective = (
-        sum(part.norm**2 / len(evidence.weights) for part in evidence.noises if part.in_objective == inside)
-        for inside in (False, True)
-    )
+    variances = [(part.in_objective, part.norm**2 / len(evidence.weights)) for part in evidence.noises]
+    on_weights, in_objective = (sum(own for place, own in variances if place == inside) for inside in (False, True))
     known = []
     for start in range(0, o * row_width, row_width):
         place = slice(start, start + row_width)

@@ -233,8 +233,7 @@ def _residual_variance(
     pairs = 2.0 * np.outer(weights, weights)[np.triu_indices(len(weights), 1)]
     directions = np.concatenate([weights**2, pairs, -2.0 * weights])
     noise = math.sqrt(float(directions**2 @ _variances(evidence)) + float(evidence.deviations[3]) ** 2)
-    left = float(residual) + float(np.trace(steep @ errors))
-    return max(left, noise, float(np.finfo(float).tiny)) / freedom
+    return max(float(residual) + float(np.trace(steep @ errors)), noise, float(np.finfo(float).tiny)) / freedom
 
 
 def _privacy_errors(evidence: SumsEvidence, entries: Array, variances: Array) -> Array:

@@ -214,8 +214,7 @@ class NoisyTable:
 
     def combination(self, value: float, weights: Array) -> Rate:
         """A number with an interval by the delta method: to first order its error is that of a weighted sum of cells."""
-        n_rows = max(float(self.counts.sum()), 1.0)
-        sampling = self.sum(weights**2) - self.sum(weights) ** 2 / n_rows
+        sampling = self.sum(weights**2) - self.sum(weights) ** 2 / max(float(self.counts.sum()), 1.0)
         variance = max(sampling, 0.0) + self.product_of_noise(weights, weights)
         half = self.quantile(weights, variance) * math.sqrt(max(variance, 0.0))
         return Rate(value, value - half, value + half)
@@ -269,10 +268,8 @@ class NoisyTable:
         weights = np.broadcast_to(part, self.counts.shape) - value * np.broadcast_to(of, self.counts.shape)
         z = self.quantile(weights, sum(s + value * (mixed + value * t) for s, mixed, t in (sampling, noise)))
         # (A - q B)^2 <= z^2 V(q), as c + b q + a q^2 <= 0.
-        c, b, a = (
-            square - z * z * (s + n)
-            for square, s, n in zip((top**2, -2.0 * top * bottom, bottom**2), sampling, noise, strict=True)
-        )
+        squares = zip((top**2, -2.0 * top * bottom, bottom**2), sampling, noise, strict=True)
+        c, b, a = (square - z * z * (s + n) for square, s, n in squares)
         if a <= 0.0:
             return UNKNOWN
         root = math.sqrt(max(b * b - 4.0 * a * c, 0.0))

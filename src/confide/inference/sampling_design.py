@@ -69,14 +69,10 @@ class SamplingDesign:
 
     def __post_init__(self) -> None:
         """Refuse numbers that no declaration can have, as in a file that was changed."""
-        is_possible = (
-            0.0 < self.usual_weight <= self.largest_weight < float("inf")
-            and 1.0 <= self.cluster_effect < float("inf")
-            and self.rows_per_person >= 1
-            and self.n_rows >= 1
-            and (self.population_size is None or self.population_size >= self.n_rows)
-        )
-        if not is_possible:
+        is_possible = 0.0 < self.usual_weight <= self.largest_weight < math.inf and 1.0 <= self.cluster_effect < math.inf
+        is_counted = self.rows_per_person >= 1 and self.n_rows >= 1
+        has_size = self.population_size is None or self.population_size >= self.n_rows
+        if not (is_possible and is_counted and has_size):
             raise ParameterError("the declared facts about the sample do not fit each other.")
 
     @property

@@ -301,10 +301,8 @@ class CoefficientTable(Shown):
         estimates = sign * known.estimates
         of_errors = (known.sampling_error, known.privacy_error, known.total_error)
         numbers = np.column_stack([estimates, estimates - margins, estimates + margins, *of_errors, known.p_values()])
-        lines: list[Any] = [
-            (*row, one.name, one.unit, one.span, corrected, one.columns)
-            for one, row, corrected in zip(units, numbers.tolist(), adjusted, strict=True)
-        ]
+        pairs = zip(units, numbers.tolist(), adjusted, strict=True)
+        lines: list[Any] = [(*row, one.name, one.unit, one.span, corrected, one.columns) for one, row, corrected in pairs]
         return cls(tuple(Coefficient(*line) for line in lines), level=float(level), adjust=adjust or "", **facts)
 
     @property

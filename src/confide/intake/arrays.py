@@ -81,13 +81,8 @@ def table_of(X: Any, specification: RowSpecification) -> MemoryTable:
     """
     encoder, columns_of = specification.encoder, specification.columns_of
     if encoder is None:
-        blocks = numeric_blocks(
-            X,
-            columns_of,
-            is_fit=specification.is_fit,
-            accepts_sparse=specification.accepts_sparse,
-            n_threads=specification.n_threads,
-        )
+        how: Any = {name: getattr(specification, name) for name in ("is_fit", "accepts_sparse", "n_threads")}
+        blocks = numeric_blocks(X, columns_of, **how)
         return MemoryTable(blocks, None, blocks.n_rows, Columns.recorded_by(columns_of))
     if not _has_names(X, encoder):
         X = _array_to_encode(X, columns_of, is_fit=specification.is_fit)
@@ -187,9 +182,8 @@ def numeric_blocks(X: Any, columns_of: Any, *, is_fit: bool, accepts_sparse: boo
         # errstate: a check for finite values may give a floating-point warning, which would depend on the data.
         # assume_finite: users may switch that check off in scikit-learn's configuration, but not here.
         with np.errstate(all="ignore"), config_context(assume_finite=False):
-            rows = validate_data(
-                columns_of, X, reset=is_fit, dtype=dtype, accept_sparse="csr", ensure_min_features=1, ensure_all_finite=False
-            )
+            how: Any = {"reset": is_fit, "dtype": dtype, "accept_sparse": "csr", "ensure_min_features": 1}
+            rows = validate_data(columns_of, X, **how, ensure_all_finite=False)
             if issparse(rows) or not _all_finite(rows, n_threads):
                 assert_all_finite(rows, input_name="X")
     except (TypeError, ValueError, OverflowError) as error:
@@ -261,10 +255,9 @@ def _table(X: Any) -> Any:
     """The narwhals view of X if it is a frame of any library, otherwise None."""
     import narwhals.stable.v1 as nw
 
-    try:
+    table = None
+    with suppress(Exception):  # libraries raise different errors, above all for repeated column names
         table = nw.from_native(X, pass_through=True)
-    except Exception:  # noqa: BLE001 - libraries raise different errors, above all for repeated column names
-        table = None
     if table is None and hasattr(X, "columns"):
         raise InputError("the frame cannot be read. Check that the names of its columns are all different.")
     return table if isinstance(table, nw.DataFrame) else None

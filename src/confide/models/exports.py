@@ -96,14 +96,12 @@ class OnnxGraph:
         """
         import onnx
 
-        graph = self._make.make_graph(
-            self._nodes, name, self._inputs, self._outputs, initializer=self._constants, doc_string=description
-        )
+        of_graph = (self._nodes, name, self._inputs, self._outputs)
+        graph = self._make.make_graph(*of_graph, initializer=self._constants, doc_string=description)
         known = (("", _OPERATORS), ("ai.onnx.ml", _OPERATORS_OF_LEARNING))
         versions = [self._make.make_opsetid(*version) for version in known]
-        model = self._make.make_model(
-            graph, opset_imports=versions, ir_version=_FORMAT, producer_name="confide", producer_version=__version__
-        )
+        names = {"producer_name": "confide", "producer_version": __version__}
+        model = self._make.make_model(graph, opset_imports=versions, ir_version=_FORMAT, **names)
         self._make.set_model_props(model, facts)
         onnx.checker.check_model(model, full_check=True)
         return model
@@ -192,8 +190,7 @@ def _number(graph: OnnxGraph, numbers: str, encoding: NumberEncoding) -> str:
         ramps = graph.node("Clip", shares, 0.0, 1.0)
         # The first hat is 1 minus the first ramp, and each other one is a ramp minus the next.
         steps = HAT_HEIGHT * (np.eye(len(widths), len(points), 1) - np.eye(len(widths), len(points)))
-        first = HAT_HEIGHT * np.eye(1, len(points))
-        block = graph.node("Add", graph.node("MatMul", ramps, steps), first)
+        block = graph.node("Add", graph.node("MatMul", ramps, steps), HAT_HEIGHT * np.eye(1, len(points)))
     else:
         block = stretched
     if not column.missing:
@@ -210,8 +207,7 @@ def _atoms(graph: OnnxGraph, numbers: str, column: NumberColumn) -> str:
 
 def _stretched(graph: OnnxGraph, numbers: str, column: NumberColumn) -> str:
     """Numbers clipped to the bounds of their column, on its scale from -1 to 1."""
-    within = graph.node("Clip", numbers, column.low, column.high)
-    above = graph.node("Sub", within, column.low)
+    above = graph.node("Sub", graph.node("Clip", numbers, column.low, column.high), column.low)
     width = column.high - column.low
     if column.is_log:
         doublings = graph.node("Div", above, column.doubling)
@@ -508,11 +504,8 @@ def _effect(dialect: str, axes: Sequence[dict[str, Any]], values: Array, bends: 
     name, (text_type, number_type, _) = _quoted(dialect, axis["column"]), DIALECTS[dialect]
     if "levels" in axis:
         other = within[axis["other"]]
-        cases = [
-            f"WHEN {_quoted(dialect, spelling, chr(39))} THEN {within[level]}"
-            for spelling, level in axis["levels"].items()
-            if within[level] != other
-        ]
+        others = ((spelling, within[level]) for spelling, level in axis["levels"].items() if within[level] != other)
+        cases = [f"WHEN {_quoted(dialect, spelling, chr(39))} THEN {effect}" for spelling, effect in others]
         level = f"COALESCE(TRIM(CAST({name} AS {text_type})), '')"
         return f"CASE {level} {' '.join(cases)} ELSE {other} END" if cases else other
     x = f"CAST({name} AS {number_type})"
@@ -563,10 +556,7 @@ def _columns_of(released: ReleasedModel, link: Link, scores: list[str], dialect:
     def favour(score: str) -> str:
         if not link.margin:
             return f"1e0 / (1e0 + {exponential(f'-({score})')})"
-        above, below = (
-            exponential(f"({score}) - {_literal(link.margin)}"),
-            exponential(f"-({score}) - {_literal(link.margin)}"),
-        )
+        above, below = (exponential(f"{of} - {_literal(link.margin)}") for of in (f"({score})", f"-({score})"))
         return f"(1e0 + {above}) / (2e0 + {above} + {below})"
 
     if not released.domain:
@@ -600,11 +590,9 @@ def calibrated_sql(query: str, link: Link, chances: Array) -> str:
     comment, select, body = query.partition("\nSELECT\n")  # lines of the comment begin with dashes
     exponent = f"LEAST(GREATEST(-c.score, -{_LARGEST_EXPONENT}e0), {_LARGEST_EXPONENT}e0)"
     binned = "c.probability" if link.has_probabilities else f"1e0 / (1e0 + EXP({exponent}))"
-    ramps = (
-        f"{_literal(step)} * LEAST(GREATEST({_literal(chances.size)} * {binned} - {_literal(place + 0.5)}, 0e0), 1e0)"
-        for place, step in enumerate(np.diff(chances))
-        if step
-    )
+    steps, place = enumerate(np.diff(chances)), f"{_literal(chances.size)} * {binned}"
+    known = ((_literal(step), _literal(at + 0.5)) for at, step in steps if step)
+    ramps = (f"{step} * LEAST(GREATEST({place} - {middle}, 0e0), 1e0)" for step, middle in known)
     chance = "\n  + ".join([_literal(chances[0]), *ramps])
     return f"{comment}\nSELECT c.*,\n  {chance} AS calibrated\nFROM ({select}{body}) AS c\n"
 

@@ -178,8 +178,7 @@ class Link:
         root = np.sqrt(lean**2 + 4.0 * a**2 * probabilities * (1.0 - probabilities))
         # Of the two forms of the solution, each is exact where the other subtracts nearly equal numbers.
         above = np.log((lean + root) / (2.0 * a * (1.0 - probabilities)))
-        below = np.log(2.0 * a * probabilities / (root - lean))
-        return np.where(lean >= 0.0, above, below)
+        return np.where(lean >= 0.0, above, np.log(2.0 * a * probabilities / (root - lean)))
 
 
 # What the weights of a model are shown for: a class, or the number that a regression predicts.
@@ -240,9 +239,7 @@ class ShownClass:
         """
         if self.position is None:
             return np.asarray(np.take_along_axis(ends, values.argmax(axis=1)[:, None, None], axis=1)[:, 0])
-        if self.position == 1:
-            return ends
-        return np.asarray((-ends if values.ndim == 1 else 1.0 - ends)[:, ::-1])
+        return ends if self.position == 1 else np.asarray((-ends if values.ndim == 1 else 1.0 - ends)[:, ::-1])
 
     def __str__(self) -> str:
         if self.position is None:

@@ -131,10 +131,8 @@ class Prior:
         own, its = (None if of_encoder is None else of_encoder.schema for of_encoder in (encoder, self.fitted_to.encoder))
         if own is None or its is None:
             if own is not its:
-                fitted = "without" if its is None else "with"
-                raise ParameterError(
-                    wording("prior of other columns", advice=f"It was fitted {fitted} a schema: do the same here.")
-                )
+                advice = f"It was fitted {'without' if its is None else 'with'} a schema: do the same here."
+                raise ParameterError(wording("prior of other columns", advice=advice))
             return
         if (own.columns, own.interact, own.random_features) != (its.columns, its.interact, its.random_features):
             advice = "Give the schema of the prior's model, in which its knots and interactions are written out (schema_)."
@@ -160,9 +158,8 @@ class Prior:
             raise ParameterError(wording("prior of other classes"))
         names, theirs = rows.columns.feature_names_in, self.fitted_to.columns.feature_names_in
         if rows.encoder is None and names is not None and theirs is not None and list(names) != list(theirs):
-            raise ParameterError(
-                wording("prior of other columns", advice="Give columns with the names that its rows had, in their order.")
-            )
+            advice = "Give columns with the names that its rows had, in their order."
+            raise ParameterError(wording("prior of other columns", advice=advice))
 
     def sentence(self, ledger: str | None) -> str:
         """What a statement says of the prior, for a fit that is charged to the ledger with this identity."""

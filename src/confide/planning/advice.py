@@ -172,9 +172,8 @@ def verdict_of(
         better = None if alone else with_delta(estimator, forecast, simulated)
         if better is not None:
             name, range_, _ = in_words(better)
-            delta = wording(
-                "better with a delta", delta=better.plan.event.budget.to_dict()["delta"], name=name, range=range_
-            )
+            lost = better.plan.event.budget.to_dict()["delta"]
+            delta = wording("better with a delta", delta=lost, name=name, range=range_)
     told = wording("no interactions beside intervals")
     none = told if told in decided.reasons else ""
     return Verdict(said, columns, rows, level, rare, forecast, weights, delta, classes, none)

@@ -353,9 +353,7 @@ def on_grid(lattice: Any) -> Lengths:
     corner = math.sqrt(size) * step
     if lattice.law == "gaussian":
         from_point, along_rows = spherical(size, "gaussian", float(lattice.deviation))
-        return Lengths(
-            lambda distance, failure: from_point(distance, failure) + corner, lambda failure: along_rows(failure) + step
-        )
+        return Lengths(lambda distance, failure: from_point(distance, failure) + corner, lambda f: along_rows(f) + step)
     scale = float(lattice.scale)
 
     def along(failure: float) -> float:
@@ -374,10 +372,7 @@ def on_grid(lattice: Any) -> Lengths:
 def lengths_of(noise: Noise, *, is_stretched: bool = False) -> Lengths:
     """Those of continuous noise. Of another shape than a ball, and of a stretched one, its length alone is used."""
     if noise.shape.name != "ball" or is_stretched:
-        return Lengths(
-            lambda distance, failure: distance + noise_quantile(noise, failure),
-            lambda failure: noise_quantile(noise, failure),
-        )
+        return Lengths(lambda distance, f: distance + noise_quantile(noise, f), lambda f: noise_quantile(noise, f))
     size = noise.shape.scales[0] / noise.scale if noise.law == "laplace" else noise.shape.gaussian_deviations(noise.scale)[0]
     return spherical(noise.shape.dimension, noise.law, size)
 
@@ -571,12 +566,9 @@ def excess_risk_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float
     alpha, steepness = plan.l2 / problem.n_rows_low, loss.lipschitz * problem.row_norm
     deviations = _deviations(plan)
     # In units in which all ridges are the least one, weights are longer by this factor at most, and rows no longer.
-    stretch = math.sqrt(max(problem.penalty.factors, default=1.0))
-    distance = stretch * reference_norm + math.hypot(*problem.prior)
-    excess = min(
-        deviations.excess(alpha, pull, rows_failure) + _cost_of_moved_scores(plan, along)
-        for rows_failure, pull, along in _divisions(plan, distance, failure)
-    )
+    distance = math.sqrt(max(problem.penalty.factors, default=1.0)) * reference_norm + math.hypot(*problem.prior)
+    parts = _divisions(plan, distance, failure)
+    excess = min(deviations.excess(alpha, pull, rows) + _cost_of_moved_scores(plan, along) for rows, pull, along in parts)
     without = deviations.excess(alpha, alpha * distance, failure)
     of_zero = min(loss.value_at_zero, steepness * reference_norm)
     return ExcessRiskBound(failure, excess, without, reference_norm, alpha, of_zero)

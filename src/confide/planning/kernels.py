@@ -235,8 +235,7 @@ def features_for_kernel(
     sizes = {"length_scale": length_scale, "diameter": diameter, "lipschitz": lipschitz}
     check_arguments({"n_inputs": n_inputs}, failure=failure, kernel=kernel, accuracy=accuracy, alpha=alpha, **sizes)
     log_error = _log_kernel_error(accuracy, alpha, lipschitz, dual_norm)
-    by_moments = kernel == "laplacian"
-    return _n_pairs(n_inputs, log_error, 0.5 * failure, kernel, length_scale, diameter, by_moments=by_moments)
+    return _n_pairs(n_inputs, log_error, 0.5 * failure, kernel, length_scale, diameter, by_moments=kernel == "laplacian")
 
 
 def _log_kernel_error(accuracy: float, alpha: float, lipschitz: float, dual_norm: float | None) -> float:

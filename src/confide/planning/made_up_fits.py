@@ -296,8 +296,7 @@ def _table(schema: Schema | None, bound: Any, n_features: int, outcome: Outcome,
         for one in schema.beside:
             cells[one.column] = np.full(size, getattr(one, "mean", None) or one.high)
         rows = frame_of(cells)
-    signals = (signals - signals.mean(axis=0)) / signals.std(axis=0)
-    return _Table(rows, _targets(outcome, signals, error, uniform))
+    return _Table(rows, _targets(outcome, (signals - signals.mean(axis=0)) / signals.std(axis=0), error, uniform))
 
 
 def _column(column: Column, latent: Array, deviation: float, uniform: Any, n_signals: int) -> tuple[Any, Array]:
@@ -305,8 +304,7 @@ def _column(column: Column, latent: Array, deviation: float, uniform: Any, n_sig
     if not column.is_number:
         shares = (1.0 + uniform(len(column.categories)).argsort()) ** -1.0
         levels = np.searchsorted(np.cumsum(shares / shares.sum())[:-1], ndtr(latent))
-        effects = ndtri(uniform(len(column.categories), n_signals))[levels]
-        return np.array(column.categories)[levels], effects
+        return np.array(column.categories)[levels], ndtri(uniform(len(column.categories), n_signals))[levels]
     if (column.low, column.high) == (0.0, 1.0):
         # Such a column is most often a flag.
         values = np.where(latent > ndtri(0.5 + 0.4 * float(uniform(1)[0])), 1.0, -1.0)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
-from confide.errors import ParameterError, as_float
+from confide.errors import ParameterError, as_float, wording
 from confide.known_words import words_of
 
 # Conversions from concentrated to approximate privacy, as functions of numbers. Proof: proofs/gaussian.md, section 8.
@@ -353,9 +353,7 @@ def budget_of_row(budget: Budget, n_rows: int) -> Budget:
         share = math.exp(epsilon - budget.amount) * math.expm1(-epsilon) / math.expm1(-budget.amount)
         return ApproxDP(epsilon, budget.slack * share * down)
     except ParameterError:
-        raise ParameterError(
-            f"this budget is too small, or its epsilon too large for its delta, to be shared by {n_rows} rows of one person."
-        ) from None
+        raise ParameterError(wording("budget cannot be shared", n_rows=n_rows)) from None
 
 
 _CURRENCIES: dict[str, type[PureDP] | type[ApproxDP] | type[ZCDP]] = {c.kind: c for c in (PureDP, ApproxDP, ZCDP)}

@@ -213,9 +213,8 @@ def _divided(sizes: tuple[int, ...], scales: tuple[float, ...], linked: tuple[bo
     inner = [i for i in range(1, len(order)) if ratios[order[i]] > ratios[order[i - 1]] * _UPWARDS]
     n_cuts = min(len(inner), _MOST_CUTS)
     cuts = [0, *(inner[i * len(inner) // n_cuts] for i in range(n_cuts)), len(order)]
-    dimension, square = (
-        list(itertools.accumulate((values[g] for g in order), initial=0.0)) for values in (dimensions, squares)
-    )
+    both = ([values[g] for g in order] for values in (dimensions, squares))
+    dimension, square = (list(itertools.accumulate(values, initial=0.0)) for values in both)
     # The least sum for the groups up to each cut, and where its last bundle begins.
     best: list[tuple[float, int]] = [(0.0, 0)]
     for j, end in enumerate(cuts[1:], start=1):
@@ -252,8 +251,7 @@ def _with_shares(
     any_shares = (UNITS - len(bundles) + 1, *(1,) * (len(bundles) - 1))
     roots = [math.cbrt(square) for square in squares_of_bundles(Bundles(sizes, scales, linked, bundles, any_shares))]
     shares = [max(1, int(UNITS * root / math.fsum(roots))) for root in roots]
-    largest = shares.index(max(shares))
-    shares[largest] += UNITS - sum(shares)
+    shares[shares.index(max(shares))] += UNITS - sum(shares)
     return Bundles(sizes, scales, linked, bundles, tuple(shares))
 
 

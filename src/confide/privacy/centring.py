@@ -54,10 +54,7 @@ class CentreOfRows(SumQuery):
     name = "centring"
     pays_for = "the centre of the rows"
     of_grid = "for the middle of the rows"
-    line = (
-        "centre",
-        "finds the middle of the rows, by which they are moved and then shortened; the noise counts in rows after that",
-    )
+    line = ("centre", wording("what a centre does"))
 
     def document(self, part: SumPlan[CentreOfRows]) -> dict[str, Any]:
         """A JSON form of a part of a plan."""

@@ -168,14 +168,8 @@ def planned_tolerance(rounding: GradientRounding, noise_bound: float) -> float:
 def insufficient(n_rows: int, *, has_prior: bool) -> str:
     """The message where double precision does not suffice, from public facts."""
     if has_prior:
-        return (
-            f"alpha or the prior does not suit up to {n_rows} rows and this row norm: double precision cannot certify the "
-            f"minimiser closely enough. Give a shorter prior or another alpha, or narrow n_rows_bounds."
-        )
-    return (
-        f"alpha is too small for up to {n_rows} rows and this row norm: double precision cannot certify the minimiser "
-        f"closely enough. Raise alpha, or narrow n_rows_bounds."
-    )
+        return wording("alpha or prior not certified", n_rows=n_rows)
+    return wording("alpha not certified", n_rows=n_rows)
 
 
 def solver_tolerance(tolerance: float) -> float:

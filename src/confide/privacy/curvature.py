@@ -20,7 +20,7 @@ from confide.erm.losses import LossConstants
 from confide.erm.moment_sums import Frame, FrameSum, MomentSum
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem
 from confide.privacy.moments import largest_norm, shortened, window_of
@@ -188,14 +188,9 @@ def refuse_other_losses(problem: Problem) -> None:
     is_covered = loss.n_outputs == 1 and not loss.by_length and math.isfinite(loss.smoothness)
     if not (is_covered and 2.0**-250 <= problem.row_norm <= 2.0**250):
         # The fourth power of R must be a double.
-        raise ParameterError(
-            "interest needs a smooth loss of one score and bounded slope, and a row norm from 2^-250 to 2^250."
-        )
+        raise ParameterError(wording("loss without interest"))
 
 
 def too_inexact(problem: Problem) -> str:
     """The refusal of sums whose rounding would be a tenth of what one row adds."""
-    return (
-        f"sums for interest over up to {problem.n_rows_high} rows are too inexact in double precision at this alpha. Narrow "
-        f"n_rows_bounds, or raise alpha."
-    )
+    return wording("sums for interest too inexact", n_rows=problem.n_rows_high)

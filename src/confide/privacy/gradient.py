@@ -83,12 +83,8 @@ class Descent:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
-        return {
-            "n_steps": self.n_steps,
-            "slope_limit": self.slope_limit,
-            "radius": self.radius,
-            "steps": self.steps.to_dict(),
-        }
+        own = {name: getattr(self, name) for name in ("n_steps", "slope_limit", "radius")}
+        return own | {"steps": self.steps.to_dict()}
 
     def row_sum(self, problem: Problem) -> RowSum:
         """The sum over rows that each step makes."""
@@ -142,10 +138,7 @@ class GradientPlan(Plan):
 
     def grid_sentence(self) -> str:
         """Which numbers are multiples of a power of two, for the guarantee."""
-        return (
-            f", which are computed only from {self.descent.n_steps} noisy sums of slopes, which are clipped row by row to a "
-            f"gradient of norm at most {self.longest_gradient:.6g}; these sums are {multiples(self)}"
-        )
+        return f", {wording('grid of noisy gradients', plan=self, grids=multiples(self))}"
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form, for people and machines; the number of rows appears as its public bounds."""
@@ -180,8 +173,7 @@ class NoisyGradients:
         """The plan with the least noise at which all sums together cost the budget."""
         if not budget.is_private or budget.is_pure:
             raise ParameterError(wording("gradients need Gaussian noise", budget=budget))
-        of_row = budget_of_row(budget, problem.rows_per_person)
-        mu = mu_within(of_row, problem.beside_mu)
+        mu = mu_within(budget_of_row(budget, problem.rows_per_person), problem.beside_mu)
         if not mu > 0.0:
             raise ParameterError("the releases beside the gradients cost the whole budget.")
         problem, descent = self.decide(problem, mu)
@@ -193,8 +185,7 @@ class NoisyGradients:
             raise ParameterError(wording("inexact sums of slopes", n_rows_high=problem.n_rows_high))
         sensitivity = (exact + 2.0 * rounding) * _UP
         # T sums of the same mu are one Gaussian mechanism of mu sqrt(T): theorem 3.
-        of_step = mu / math.sqrt(descent.n_steps) * _DOWN
-        lattice = LatticeGaussian.of_mu(problem.n_weights, sensitivity, of_step)
+        lattice = LatticeGaussian.of_mu(problem.n_weights, sensitivity, mu / math.sqrt(descent.n_steps) * _DOWN)
         together = math.hypot(problem.beside_mu, math.sqrt(descent.n_steps) / lattice.multiplier) * _UP
         event = problem.event(budget, GaussianMechanism(together))
         return GradientPlan(problem, budget, "gradient", problem.l2, None, 0.0, 0.0, lattice, event, descent=descent)

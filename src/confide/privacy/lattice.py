@@ -218,8 +218,7 @@ class LatticeLaplace(LatticeNoise):
         that it stays finer than the noise.
         """
         l2_sensitivity = l1_sensitivity / math.sqrt(dimension) * _UPWARDS
-        exponent = lattice_exponent(l2_sensitivity / max(1.0, epsilon), dimension)
-        return cls(dimension, exponent, l2_sensitivity, epsilon)
+        return cls(dimension, lattice_exponent(l2_sensitivity / max(1.0, epsilon), dimension), l2_sensitivity, epsilon)
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,8 +171,7 @@ class PairEnds:
     def lower(self, z: Array) -> Array:
         m, square = 0.5 * self.shift, 0.5 if self.acute else 0.0
         alone = RowEnds(m, (0.5, square), (0.0, 0.0), (0.0, 0.0))
-        bending = RowEnds(m, (0.5, square), (0.0, 0.0), self.cost, self.lengths)
-        return alone.lower(z) + bending.lower(z)
+        return alone.lower(z) + RowEnds(m, (0.5, square), (0.0, 0.0), self.cost, self.lengths).lower(z)
 
 
 def _bent(bend: float, ends: Array, n_corners: int = 1) -> Array:

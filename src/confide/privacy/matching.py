@@ -53,8 +53,7 @@ def sum_of_residuals(problem: Problem) -> RowSum:
 
 def whole_slopes(loss: Any) -> PoissonLoss:
     """The loss of counts whose slopes, mean less count, are clipped at the bound on counts alone."""
-    whole: PoissonLoss = replace(loss, threshold=loss.target_bound)
-    return whole
+    return replace(loss, threshold=loss.target_bound)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, slots=True)

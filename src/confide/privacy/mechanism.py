@@ -97,9 +97,7 @@ class ProblemFacts:
         self.check(max(source.n_rows, self.n_rows_low), source.n_features)
 
 
-NO_OBJECTIVE = (
-    "mechanism='objective' needs a penalty without kinks, and l1_ratio is not 0. Take mechanism='auto', or l1_ratio=0."
-)
+NO_OBJECTIVE = wording("no objective with kinks")
 LARGEST_RIDGE_FACTOR = 2.0**20
 """The largest ridge of a weight over the least one."""
 LARGEST_OF_A_PRIOR = 2.0**200
@@ -146,9 +144,7 @@ class Problem(ProblemFacts):
         # Slopes that are clipped to a multiple of 1 / |x| but were bounded before, and rows with a constant: theorem 2 of
         # proofs/centring.md.
         if self.is_centred and not (loss.bounded_slopes and self.intercept > 0.0):
-            raise ParameterError(
-                "centred rows need an intercept, and a loss whose slopes have one bound for rows of all lengths."
-            )
+            raise ParameterError(wording("centred rows"))
         self._check_penalty()
         self._hold(loss_bounds=loss.weighted(self.largest_weight))
         if self.penalty.form is not None:
@@ -171,9 +167,7 @@ class Problem(ProblemFacts):
         if not penalty.factors:
             return
         if not one_score or self.prior:
-            raise ParameterError(
-                "ridges of single weights are for one score, slopes with one bound for rows of all lengths, and no prior."
-            )
+            raise ParameterError(wording("ridges of single weights"))
         # A centre that is found moves rows of the same bound.
         before = before_moving(bound)
         sizes = groups_of(before, self.intercept)[0] if type(before) is GroupBound else penalty.sizes
@@ -328,9 +322,8 @@ class Plan(Shown):
     """Whether the weights are those of a minimiser, but for noise and `parts`. Theorems on their loss rest on it."""
     weights_on_grid = property(plan_text.weights_on_grid)
     grid_sentence = plan_text.grid_sentence
-    scaling, pairs, centring, matching, atoms = map(
-        plan_text.part_named, ("scaling", "pairs", "centring", "matching", "atoms")
-    )
+    scaling, pairs, matching = map(plan_text.part_named, ("scaling", "pairs", "matching"))
+    centring, atoms = map(plan_text.part_named, ("centring", "atoms"))
     perturbs_objective, descent = property(plan_text.perturbs_objective), None
 
     largest_slope = property(expected_noise.largest_slope)

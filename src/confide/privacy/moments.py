@@ -24,7 +24,7 @@ from confide.erm.losses import LossConstants
 from confide.erm.moment_sums import MomentSum
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.mechanism import Noise, Plan, Problem, log_failure
 from confide.privacy.noisy_sum import SumPlan, SumQuery, computed_distances, refuse_inexact
@@ -130,12 +130,7 @@ class Moments(SumQuery):
             # Theorem 1 bounds the slope of a row by L. The fourth power of R must be a double.
             raise ParameterError("intervals need a smooth loss of bounded slope, and a row norm from 2^-250 to 2^250.")
         query = cls(problem, scale, joint_bound(loss, scale), largest_norm(training, budget))
-        refuse_inexact(
-            query.sensitivity,
-            query.rounding,
-            f"moments over up to {problem.n_rows_high} rows are too inexact in double precision at this alpha. Narrow "
-            f"n_rows_bounds, or raise alpha.",
-        )
+        refuse_inexact(query.sensitivity, query.rounding, wording("moments too inexact", n_rows=problem.n_rows_high))
         plans: list[SumPlan[Moments]] = [SumPlan.sealed(query, budget, _SEAL_SHARE)]
         if not budget.is_pure:
             plans.append(SumPlan.of(query, budget, ("gaussian",)))

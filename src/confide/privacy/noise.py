@@ -155,8 +155,7 @@ class Entropy:
 
         Balls: Chaudhuri, Monteleoni and Sarwate (2011), section 3. Proof for all shapes: proofs/noise.md.
         """
-        draws = {Ball: self._ball, Cylinder: self._cylinder}
-        draw = draws.get(type(shape), partial(polytope, self))
+        draw = {Ball: self._ball, Cylinder: self._cylinder}.get(type(shape), partial(polytope, self))
         return np.array([draw(shape, rate) for _ in range(n_problems)])
 
     def gaussian(self, shape: Shape, n_problems: int, scale: float) -> Weights:

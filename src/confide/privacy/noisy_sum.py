@@ -242,8 +242,7 @@ def _is_paid(part: SumPlan[Any], plan: Plan) -> bool:
     whole, of_weights = plan.event.budget, plan.budget
     if part.law == "laplace":
         # Epsilons add up: proofs/tables.md, theorem 3.
-        shares = sum(Fraction(other.share) for other in plan.parts)
-        left = (1 - shares) * Fraction(whole.amount)
+        left = (1 - sum(Fraction(other.share) for other in plan.parts)) * Fraction(whole.amount)
         return part.budget == whole and whole.is_pure and of_weights.is_pure and Fraction(of_weights.amount) <= left
     # The rho of a part with a budget of its own adds up with that of the weights (proofs/matching.md, theorem 3).
     shared = [other for other in plan.parts if getattr(other, "budget", of_weights) == of_weights]

@@ -110,15 +110,10 @@ def _apart(one: Ends, above: Array, below: Array, raised: Array, n_scores: int) 
     """The same where both ends may be far from 0 at once: the sum of what either exceeds 1 by, with c = a - 1."""
     charge, ones = raised[:, 0], np.ones_like(raised)
     if n_scores > 1:
-        upper = (
-            _of_sums(raised, above, n_scores, one.shift) * _SUMS_UP
-            + charge * _of_sums(-ones, above, n_scores, 0.0) * _SUMS_DOWN
-        )
-        lower = (
-            _of_sums(raised, below, n_scores, 0.0) * _SUMS_DOWN
-            + charge * _of_sums(-ones, below, n_scores, one.shift) * _SUMS_UP
-        )
-        return upper + lower
+        against = charge * _of_sums(-ones, above, n_scores, 0.0) * _SUMS_DOWN
+        upper = _of_sums(raised, above, n_scores, one.shift) * _SUMS_UP + against
+        against = charge * _of_sums(-ones, below, n_scores, one.shift) * _SUMS_UP
+        return upper + (_of_sums(raised, below, n_scores, 0.0) * _SUMS_DOWN + against)
     upper = np.expm1(raised * above) * _SUMS_UP + raised * np.expm1(-above) * _SUMS_DOWN
     lower = np.expm1(raised * below) * _SUMS_DOWN + raised * np.expm1(-below) * _SUMS_UP
     far = _beyond(raised, one.shift, above) + charge * _beyond(ones, one.shift, -below)
@@ -134,8 +129,7 @@ def _of_sums(raised: Array, ends: Array, n_scores: int, shift: float) -> Array:
     if shift:
         one = one * _SUMS_UP + _beyond(np.abs(raised), shift, np.abs(ends))
     # A mean of exponentials is above 0, and may be too small for doubles.
-    one = np.maximum(one, 2.0**-40 - 1.0)
-    return np.asarray(np.expm1(n_scores * np.log1p(one)))
+    return np.asarray(np.expm1(n_scores * np.log1p(np.maximum(one, 2.0**-40 - 1.0))))
 
 
 def _beyond(raised: Array, shift: float, ends: Array) -> Array:
@@ -419,10 +413,8 @@ class GaussianObjective:
             return 1.0
         # The composition of a Gaussian's curve with the seal is again a Gaussian's curve. The first term is the curve where
         # the objective costs as much as the curvature may cost, and no more.
-        return gaussian_delta(room, self.added_mu) + sum(
-            count * gaussian_delta(epsilon - cost, math.hypot(mu, self.added_mu))
-            for cost, mu, count in self._shifts(kappa_form, room)
-        )
+        shifts = ((n, epsilon - cost, math.hypot(mu, self.added_mu)) for cost, mu, n in self._shifts(kappa_form, room))
+        return gaussian_delta(room, self.added_mu) + sum(n * gaussian_delta(left, mu) for n, left, mu in shifts)
 
     def renyi(self, order: float) -> float:
         """Upper bound on the Rényi divergence of this order, above 1."""

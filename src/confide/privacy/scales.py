@@ -186,8 +186,7 @@ def scales_by(plan: SumPlan[SumsByTarget], released: Array) -> tuple[float, ...]
     plan : the plan by which the sums were released
     released : the noisy sums over both parts, each with its count last
     """
-    differences = [_difference_of_parts(*parts) for parts in _parts_of_columns(plan, released)]
-    squares = np.maximum(differences, _LEAST)
+    squares = np.maximum([_difference_of_parts(*parts) for parts in _parts_of_columns(plan, released)], _LEAST)
     squares = _MEAN_SQUARE * ((1.0 - _EQUAL) * squares / squares.mean() + _EQUAL)
     return tuple(float(f"{scale:.{_DIGITS}g}") for scale in np.sqrt(squares))
 

@@ -104,10 +104,8 @@ class Selection:
         # A vector of positions is taken at every level from its own on, so what falls from level to level adds up.
         falls = np.array(odds, dtype=object) - np.array([*odds[1:], 0], dtype=object)
         level = levels[drawn_by(entropy, (reached * falls).tolist())]
-        return [
-            drawn_by(entropy, np.where(of_list <= level, own, 0).tolist())
-            for of_list, own in zip(capped, weights, strict=True)
-        ]
+        pairs = zip(capped, weights, strict=True)
+        return [drawn_by(entropy, np.where(of_list <= level, own, 0).tolist()) for of_list, own in pairs]
 
 
 def _exponentials(rate: Fraction, levels: list[int]) -> list[int]:
@@ -268,8 +266,7 @@ class QuantilesPlan:
         together = (k + 1) * part <= 2.0 * whole and _ROWS_OF_A_LIST * k <= whole * float(outside) * n_rows
         # A choice at a part of epsilon uses no delta.
         is_pure = budget.is_approximate and rows_per_person == 1 and (together or part == whole / k)
-        pure = PureMechanism(row.amount) if is_pure else None
-        event = Event(budget, pure, rows_per_person, neighbours)
+        event = Event(budget, PureMechanism(row.amount) if is_pure else None, rows_per_person, neighbours)
         selection = Selection("exponential", whole if together else part)
         return cls(grids, counts, shares, selection, together, budget, neighbours, event)
 
@@ -287,11 +284,8 @@ class QuantilesPlan:
         scores = [mistakes(of_column, q, self.neighbours) for of_column, _ in columns for q in self.quantiles]
         weights = [np.array(own) for _, own in columns for _ in self.quantiles]
         size = len(scores) if self.together else 1
-        chosen = [
-            position
-            for at in range(0, len(scores), size)
-            for position in self.selection.choose_together(scores[at : at + size], weights[at : at + size], entropy)
-        ]
+        choose, parts = self.selection.choose_together, [slice(at, at + size) for at in range(0, len(scores), size)]
+        chosen = [position for part in parts for position in choose(scores[part], weights[part], entropy)]
         of_columns = zip(*[iter(chosen)] * len(self.quantiles), strict=True)
         return tuple(tuple(grid[i] for i in sorted(own)) for grid, own in zip(self.candidates, of_columns, strict=True))
 
@@ -315,10 +309,8 @@ def mistakes(counts: NDArray[np.int64], quantile: Fraction, neighbours: Neighbou
     total, wanted, whole = int(counts.sum()), quantile.numerator, quantile.denominator
     # Theorem 1: a replaced row changes the distance by at most 1, and one that is added or removed by max(q, 1 - q).
     unit = whole if neighbours is Neighbours.REPLACE_ONE else max(wanted, whole - wanted)
-    distances = [
-        max(0, whole * (most - own) - wanted * total, wanted * total - whole * most)
-        for own, most in zip(counts.tolist(), up_to.tolist(), strict=True)
-    ]
+    pairs = zip(counts.tolist(), up_to.tolist(), strict=True)
+    distances = [max(0, whole * (most - own) - wanted * total, wanted * total - whole * most) for own, most in pairs]
     return np.array([-(-distance // unit) for distance in distances], dtype=np.int64)
 
 

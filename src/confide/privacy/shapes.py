@@ -109,8 +109,7 @@ class Shape:
 
     def gaussian_error(self, scale: float, log_failure: float) -> float:
         """Bound on |computed draw - exact draw|_2, outside of the same event."""
-        normals = math.sqrt(self.dimension) + _deviates(log_failure)
-        return 32.0 * _UNIT * max(self.gaussian_deviations(scale)) * normals
+        return 32.0 * _UNIT * max(self.gaussian_deviations(scale)) * (math.sqrt(self.dimension) + _deviates(log_failure))
 
 
 def _deviates(log_failure: float) -> float:
@@ -191,10 +190,8 @@ class Linked(Shape):
 
     def solid_mean_square(self) -> float:
         constant, sections = _section_mean_squares(self.levels)
-        squares = [
-            sections[size - 1] if linked else 2.0 * size / ((size + 1) * (size + 2))
-            for size, linked in zip(self.sizes, self.linked, strict=True)
-        ]
+        pairs = zip(self.sizes, self.linked, strict=True)
+        squares = [sections[size - 1] if linked else 2.0 * size / ((size + 1) * (size + 2)) for size, linked in pairs]
         squares[-1] = constant
         return math.fsum(scale**2 * square for scale, square in zip(self.scales, squares, strict=True))
 
@@ -375,9 +372,8 @@ def may_keep_groups(form: NormMap, row_bound: object) -> bool:
     if type(row_bound) is not GroupBound or row_bound.n_features != form.n_features:
         return False
     group_of = [group for group, size in enumerate(row_bound.sizes) for _ in range(size)]
-    return all(
-        len(part) <= LARGEST_BLOCK and group_of[start] == group_of[start + len(part) - 1] for start, part in form.blocks
-    )
+    ends = ((start, start + len(part) - 1) for start, part in form.blocks)
+    return all(last - first < LARGEST_BLOCK and group_of[first] == group_of[last] for first, last in ends)
 
 
 def shape_of_groups(base: Shape, form: NormMap, mapped_norm: float) -> Mapped:

@@ -136,9 +136,8 @@ class RiskSums(SumQuery):
         after[:, -1] += steps / problem.intercept
         everyone = np.zeros((1, problem.row_width))
         everyone[0, -1] = _LARGEST_SCORE / problem.summed_norm
-        of_probability, of_rate = (
-            RowSum(loss, problem.row_bound, problem.intercept, 1) for loss in (ProbabilityOfRows(), RateOfProbability())
-        )
+        losses = (ProbabilityOfRows(), RateOfProbability())
+        of_probability, of_rate = (RowSum(loss, problem.row_bound, problem.intercept, 1) for loss in losses)
         probabilities = rows.sum_over_rows(of_probability, np.vstack([after, before, everyone])).gradient[:, -1]
         gradients = rows.sum_over_rows(of_rate, np.vstack([after, before])).gradient
         constant, signs = problem.intercept, np.where(steps < 0.0, -1.0, 1.0)

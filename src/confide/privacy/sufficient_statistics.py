@@ -23,7 +23,7 @@ from confide.erm.moment_sums import LeastSquaresSum
 from confide.erm.penalties import RIDGE, Penalty
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND
 from confide.erm.source import RowSource
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 from confide.plan_text import multiples, plan_reasons, statistics_blocks, statistics_document
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.mechanism import Noise, ProblemFacts
@@ -266,16 +266,10 @@ def plan_of_statistics(problem: LeastSquares, budget: Budget) -> StatisticsPlan:
     """The plan with the least noise among exact Laplace, sealed spherical and exact Gaussian. No data is used."""
     if not (budget.is_private and math.isfinite(problem.target_bound) and math.isfinite(problem.row_norm)):
         raise ParameterError("noise for sums needs a finite budget and finite bounds on rows and targets.")
-    refuse_inexact(
-        problem.l2_sensitivity,
-        problem.rounding,
-        f"sums over up to {problem.n_rows_high} rows are too inexact in double precision. Narrow n_rows_bounds.",
-    )
+    refuse_inexact(problem.l2_sensitivity, problem.rounding, wording("sums too inexact", n_rows=problem.n_rows_high))
     query = Statistics(problem)
-    pure = [
-        StatisticsPlan.of(Statistics(problem, 1.0), budget, ("laplace",)),
-        *(StatisticsPlan.sealed(query, budget, share) for share in _SEAL_SHARES),
-    ]
+    sealed = [StatisticsPlan.sealed(query, budget, share) for share in _SEAL_SHARES]
+    pure = [StatisticsPlan.of(Statistics(problem, 1.0), budget, ("laplace",)), *sealed]
     plans = [min(pure, key=expected_noise.deviation_of_sums)]
     if not budget.is_pure:
         plans.append(StatisticsPlan.of(query, budget, ("gaussian",)))

@@ -200,8 +200,7 @@ def moments_of(values: Array) -> NDArray[np.int64]:
     Each value is clipped to [-1, 1] and rounded by itself, so the sums do not depend on the order of the rows.
     """
     present = np.clip(np.where(np.isnan(values), 0.0, values), -1.0, 1.0)
-    pairs = np.stack([present, present * present])
-    return np.asarray(np.rint(np.ldexp(pairs, _DIGITS)).astype(np.int64).sum(axis=1))
+    return np.asarray(np.rint(np.ldexp(np.stack([present, present * present]), _DIGITS)).astype(np.int64).sum(axis=1))
 
 
 def common_total(tables: Sequence[Array]) -> float:
@@ -325,8 +324,7 @@ class LevelsPlan:
         scale = lattice.scale / lattice.step
         steps = math.ceil(scale * (-math.log(alone) - math.log1p(math.exp(-1.0 / scale))) * _UP) + 1
         threshold = 1.0 + max(steps, 1) * lattice.step
-        event = Event(budget, None, rows_per_person, neighbours)
-        return cls(n_columns, lattice, threshold, budget, neighbours, event)
+        return cls(n_columns, lattice, threshold, budget, neighbours, Event(budget, None, rows_per_person, neighbours))
 
     def release(self, counts: Sequence[Mapping[str, int]], entropy: Entropy) -> tuple[dict[str, float], ...]:
         """For each column the levels that reach the threshold, by name, with noisy numbers of rows.
@@ -345,10 +343,8 @@ class LevelsPlan:
         for of_column in counts:
             # Sorted by name: the order of the rows decides nothing.
             held = sorted(level for level, rows in of_column.items() if rows > 0)
-            noisy = (
-                of_column[level] * one + int(z)
-                for level, z in zip(held, self.lattice.integers(len(held), entropy), strict=True)
-            )
+            draws = zip(held, self.lattice.integers(len(held), entropy), strict=True)
+            noisy = (of_column[level] * one + int(z) for level, z in draws)
             released.append({level: number / one for level, number in zip(held, noisy, strict=True) if number >= least})
         return tuple(released)
 

@@ -51,19 +51,13 @@ def card_of(contents: Contents, model: str = "", schema: str = "SCHEMA.toml", no
 def _front_matter(contents: Contents) -> str:
     """The fields of Hugging Face, as YAML. JSON values are YAML values."""
     task = "tabular-classification" if hasattr(contents.model, "classes_") else "tabular-regression"
-    fields: dict[str, object] = {
-        "library_name": "confide",
-        "pipeline_tag": task,
-        "tags": ["differential-privacy", "confide", *([] if contents.is_sound else ["not-private"])],
-    }
+    tags = ["differential-privacy", "confide", *([] if contents.is_sound else ["not-private"])]
+    fields: dict[str, object] = {"library_name": "confide", "pipeline_tag": task, "tags": tags}
     if contents.evaluation is not None:
         rates = contents.evaluation.get("rates", contents.evaluation)
         is_one_model = len(contents.evaluation["model_checksums"]) == 1
-        metrics = [
-            {"type": _METRICS[name], "name": name, "value": rates[name]["value"]}
-            for name in _METRICS
-            if is_one_model and name in rates and rates[name]["value"] is not None
-        ]
+        known = [name for name in _METRICS if is_one_model and name in rates and rates[name]["value"] is not None]
+        metrics = [{"type": _METRICS[name], "name": name, "value": rates[name]["value"]} for name in known]
         fields["metrics"] = [metric["type"] for metric in metrics]
         data = {"type": "private", "name": contents.data_name or "private rows"}
         result = {"task": {"type": task}, "dataset": data, "metrics": metrics}

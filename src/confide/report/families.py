@@ -193,13 +193,9 @@ def family(
         kept = {line.name for line in lines}
         rows += [replace(one, analysis=member.name) for one in wide if one.name in kept and one.unit]
     adjusted = adjusted_p_values([one.p_value for one in rows], method).tolist()
-    return Family(
-        tuple(replace(one, adjusted_p_value=value) for one, value in zip(rows, adjusted, strict=True)),
-        method,
-        float(level),
-        {member.name: member.in_words(target) for member in members},
-        left_out,
-    )
+    corrected = tuple(replace(one, adjusted_p_value=value) for one, value in zip(rows, adjusted, strict=True))
+    words = {member.name: member.in_words(target) for member in members}
+    return Family(corrected, method, float(level), words, left_out)
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,9 +56,7 @@ def interval_plot(table: CoefficientTable, note: str = "", outcome: str = "") ->
         without_noise = min(quantile * one.sampling_error, 0.5 * (one.high - one.low))
         dark = (one.estimate - without_noise, one.estimate + without_noise, _DARK_BLUE)
         rows.append((one.name, [(one.low, one.high, _LIGHT_BLUE), dark], one.estimate, []))
-    caption = (
-        f"Intervals at level {table.level:g}. Inner part: due to sampling only. Outer: with the noise for privacy added."
-    )
+    caption = wording("caption of intervals", level=table.level)
     return _bars(rows, 10, f"{caption} {note}".strip(), outcome)
 
 
@@ -225,12 +223,8 @@ def _levels(effect: Effect, shown: Sequence[Value], limits: tuple[float, float])
 
 def _intervals(value: Value, of_noise: tuple[str, ...] = ("at-most", "if-even")) -> list[tuple[float, float, str]]:
     """How far noise alone reaches, and the two intervals of a value, as far as they are known; the wider one first."""
-    noises = zip(value.noise[::-1], of_noise, strict=False)
-    pairs = (
-        *((-size, size, kind) for size, kind in noises),
-        (value.joint_low, value.joint_high, "joint"),
-        (value.low, value.high, "alone"),
-    )
+    pairs: list[Any] = [(-size, size, kind) for size, kind in zip(value.noise[::-1], of_noise, strict=False)]
+    pairs += [(value.joint_low, value.joint_high, "joint"), (value.low, value.high, "alone")]
     return [(low, high, kind) for low, high, kind in pairs if low is not None and high is not None and math.isfinite(high)]
 
 
@@ -239,10 +233,8 @@ def _drawing(height: float, effect: Effect, marks: list[str]) -> str:
     least, most = ranked[0], ranked[-1]
     texts = dict(zip(effect.points[0].values, effect.points[0].texts, strict=True))
     # Screen readers read the title.
-    title = (
-        f"Effect of {effect.title}: least {least.effect:+.2f} at {texts[least.value]}, largest "
-        f"{most.effect:+.2f} at {texts[most.value]}."
-    )
+    ends = f"least {least.effect:+.2f} at {texts[least.value]}, largest {most.effect:+.2f} at {texts[most.value]}"
+    title = f"Effect of {effect.title}: {ends}."
     return f'<svg role="img" viewBox="0 0 {_WIDTH} {height:g}"><title>{escape(title)}</title>{"".join(marks)}</svg>'
 
 
@@ -373,9 +365,8 @@ def has_risks(model: Any) -> bool:
 
 def has_curves(model: Any) -> bool:
     """Whether the model is best shown by pictures of its effects: some column has a curve."""
-    return has_effects(released_model(model)) and any(
-        term.points[0].n_numbers > 2 for term in effects_of(model).terms if len(term.points) == 1
-    )
+    terms = effects_of(model).terms if has_effects(released_model(model)) else ()
+    return any(len(term.points) == 1 and term.points[0].n_numbers > 2 for term in terms)
 
 
 def main_findings(model: Any, level: float, adjust: str | None = None, *, whole: bool = False) -> list[Block]:
@@ -393,9 +384,8 @@ def all_findings(model: Any, level: float, adjust: str | None = None) -> list[Bl
         drawings = effect_drawings(effects) + surface_drawings(effects)
         blocks += [heading("Effects of all columns"), Block("figure", drawing=drawings)]
     mapped = released_model(model).fourier is not None
-    tables: list[tuple[str | None, str, str]] = [
-        (None, "All coefficients", "Weights of columns, as in the model file" if mapped else "All coefficients")
-    ]
+    whole = "Weights of columns, as in the model file" if mapped else "All coefficients"
+    tables: list[tuple[str | None, str, str]] = [(None, "All coefficients", whole)]
     if model.schema is not None and (has_intervals(model) or not mapped):
         tables.append(("encoded", "Encoded coefficients", "The same for encoded columns, as in the model file"))
     for units, name, title in tables:

@@ -126,9 +126,7 @@ class LedgerFacts:
 
 def same_rows_note(ledger: Ledger, guarantee: Guarantee, sha256: str) -> str | None:
     """What to say before an evaluation that is charged to the ledger of the model's own fit; None if it is another one."""
-    if not LedgerFacts.of(ledger, guarantee, sha256).holds_the_charge:
-        return None
-    return wording("ledger of the fit")
+    return wording("ledger of the fit") if LedgerFacts.of(ledger, guarantee, sha256).holds_the_charge else None
 
 
 def unit_note(rows_of_ledger: int, rows: int) -> str | None:

@@ -159,10 +159,8 @@ def _file(name: str) -> str:
 def _verdict(contents: Contents) -> str:
     verdict = contents.verdict
     sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in verdict.sentences if sentence)
-    return (
-        f'<section aria-label="Verdict" class="verdict {_CLASSES[verdict.kind]}"><strong>{escape(verdict.headline)}</strong>'
-        f"{sentences}</section>"
-    )
+    kind, said = _CLASSES[verdict.kind], f"<strong>{escape(verdict.headline)}</strong>{sentences}"
+    return f'<section aria-label="Verdict" class="verdict {kind}">{said}</section>'
 
 
 def _sign(contents: Contents, place: str) -> str:
@@ -280,12 +278,7 @@ def plan_page(
         meaning = meaning_of(Guarantee(budget, relation, "none", max_rows_per_person=problem.rows_per_person), "{odds}")
         relations.append({"name": _RELATIONS[relation], "meaning": meaning, "rows": texts, "points": points})
     tables.append(Block("list", [line for line in said if line.startswith("Refused: ")]))
-    data: dict[str, Any] = {
-        "kinds": [kind for _, kind in kinds],
-        "relations": relations,
-        "said": [*said],
-        "command": command,
-    }
+    data: Any = {"kinds": [kind for _, kind in kinds], "relations": relations, "said": [*said], "command": command}
     note = verdict.error
     if (forecast := verdict.forecast) is not None:
         data["name"], _, without = in_words(forecast)

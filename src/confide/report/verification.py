@@ -276,9 +276,8 @@ def _has_its_columns(released: ReleasedModel) -> bool:
     columns, encoder = released.columns, released.encoder
     if encoder is not None:
         own = Columns.of_schema(encoder)
-        names, expected = (
-            () if described.feature_names_in is None else tuple(described.feature_names_in) for described in (columns, own)
-        )
+        given = (described.feature_names_in for described in (columns, own))
+        names, expected = (() if described is None else tuple(described) for described in given)
         if columns.n_features_in != own.n_features_in or names != expected:
             return False
     return np.array_equal(released.coefficient_names, coefficient_names(columns, encoder, released.fourier))
@@ -300,15 +299,10 @@ def _has_evidence_as_planned(released: ReleasedModel, plan: AnyPlan, shift: floa
         if interest is None or evidence is not None or (interest.risks is None) != (plan.intervals.risks is None):
             return False
         length = math.inf if plan.intervals.spreads.lattice is None else length_of(plan.problem)
-        planned = replace(
-            interest,
-            facts=plan.intervals.facts,
-            combinations=plan.intervals.combinations,
-            frame=replace(interest.frame, length=length),
-        )
-        return interest.to_dict() == (planned.with_weights() if weighted else planned).to_dict() and _has_risks_as_planned(
-            interest, plan.intervals
-        )
+        asked, frame = plan.intervals, replace(interest.frame, length=length)
+        planned = replace(interest, facts=asked.facts, combinations=asked.combinations, frame=frame)
+        is_same = interest.to_dict() == (planned.with_weights() if weighted else planned).to_dict()
+        return is_same and _has_risks_as_planned(interest, asked)
     if interest is not None or (evidence is None) != (plan.intervals is None):
         return False
     if plan.intervals is None:
@@ -345,11 +339,9 @@ def _has_risks_as_planned(interest: InterestEvidence, plan: InterestPlan) -> boo
     expected = RisksEvidence.of(plan.risks, risks.steps, sums)
     close = [(steps, risks.steps), *zip(expected.deviations, risks.deviations, strict=True)]
     same = (expected.count_deviation, expected.n_rows) == (risks.count_deviation, risks.n_rows)
-    return (
-        same
-        and expected.is_laplace == risks.is_laplace
-        and all(np.allclose(one, other, rtol=_ROUNDING_OF_SUMS, atol=0.0) for one, other in close)
-    )
+    if not same or expected.is_laplace != risks.is_laplace:
+        return False
+    return all(np.allclose(one, other, rtol=_ROUNDING_OF_SUMS, atol=0.0) for one, other in close)
 
 
 def _is_bounded_as_planned(model: Any, plan: AnyPlan) -> bool:

@@ -155,9 +155,7 @@ def _rows(objective: Objectives, source: MemorySource) -> Array:
 
 
 def _array(clipped: Any) -> Any:
-    if type(clipped) is CentredRows:
-        return clipped.dense()
-    return clipped.toarray() if issparse(clipped) else clipped
+    return clipped.dense() if type(clipped) is CentredRows else clipped.toarray() if issparse(clipped) else clipped
 
 
 _UNIT = 2.0**-53
@@ -203,12 +201,8 @@ class StepLimitedNewton:
             of_products, of_rows = 16.0 * (of_products + 8.0), 22 * width + 90
         terms = 3 * width**2 + 2 * width + of_products + of_rows * (1.0 + reach * largest_weight)
         hessian_error = terms * 1.1 * _UNIT * objective.smoothness / objective.l2
-        return (
-            width <= _WIDEST_HESSIAN
-            and loss.self_concordant
-            and hessian_error <= 0.01
-            and reach * tolerance / 4.8 <= objective.l2 / 1000.0
-        )
+        is_close = hessian_error <= 0.01 and reach * tolerance / 4.8 <= objective.l2 / 1000.0
+        return width <= _WIDEST_HESSIAN and loss.self_concordant and is_close
 
     def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
         """One problem (k = 1); see `Solver`."""

@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -293,12 +294,8 @@ class _Corrected:
 def _sampled_rows(n_rows: int, n_features: int, width: int) -> int:
     """How many rows a sample of `n_rows` should have, for problems of `width` weights; 0 for no sample."""
     affordable = max(_SHARE_OF_MANY_ROWS * n_rows, _SMALL_SAMPLE / max(1, n_features))
-    useful = min(
-        _HESSIAN_OVER_GRADIENT * n_rows / width,
-        _SHARE_OF_FEW_ROWS * n_rows,
-        max(_SHARE_OF_MANY_ROWS * n_rows, _MANY_ROWS_PER_WEIGHT * width),
-        _MOST_ROWS_PER_WEIGHT * width,
-    )
+    few, many = _SHARE_OF_FEW_ROWS * n_rows, max(_SHARE_OF_MANY_ROWS * n_rows, _MANY_ROWS_PER_WEIGHT * width)
+    useful = min(_HESSIAN_OVER_GRADIENT * n_rows / width, few, many, _MOST_ROWS_PER_WEIGHT * width)
     wanted = max(_FEWEST_ROWS_PER_WEIGHT * width, _FEWEST_ROWS, min(useful, affordable))
     return 0 if wanted > _LARGEST_SHARE * n_rows else int(wanted)
 
@@ -452,9 +449,8 @@ class SampledNewton:
         single : the problems over all rows in single precision, or None
         """
         middle = mean_of(objective)
-        method = LimitedMemory(
-            _MOST_CENTRE_STEPS, metric=metric, relative_tolerance=_CLOSE_ON_THE_WAY, most_slow_steps=_MOST_SLOW_STEPS
-        )
+        memory = partial(LimitedMemory, _MOST_CENTRE_STEPS, most_slow_steps=_MOST_SLOW_STEPS)
+        method = memory(metric=metric, relative_tolerance=_CLOSE_ON_THE_WAY)
         # The further the problems lie apart, the less it matters how close to the centre they begin.
         apart = float(np.median(np.linalg.norm(objective.linear - middle.linear, axis=1)))
         centre = method.solve(middle, begin[:1], _CLOSE_TO_CENTRE * apart).weights
@@ -472,9 +468,7 @@ class SampledNewton:
         gradients = there.gradient + (objective.linear - middle.linear)
         ends = centre - metric(gradients)
         # Where this fails it may lead to any points: the steps over all rows that follow have limits of their own.
-        steps = LimitedMemory(
-            _MOST_CENTRE_STEPS, metric=replace(metric, share=metric.share / share), most_slow_steps=_MOST_SLOW_STEPS
-        )
+        steps = memory(metric=replace(metric, share=metric.share / share))
         enough = share * _CLOSE_ON_THE_WAY * float(np.linalg.norm(gradients, axis=1).min())
         ends = steps.solve_in_metric(corrected, ends, enough).weights
         ends = np.where(np.isfinite(ends), ends, centre)

@@ -194,8 +194,7 @@ class ColumnScaledLimitedMemory:
 
     def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
         n_rows = objective.source.n_rows
-        enough = n_rows >= _SAMPLED_SHARE * _FEW_ROWS
-        part = objective.source.sample(n_rows // _SAMPLED_SHARE) if enough else None
+        part = objective.source.sample(n_rows // _SAMPLED_SHARE) if n_rows >= _SAMPLED_SHARE * _FEW_ROWS else None
         if part is None:
             return LimitedMemory().solve(objective, start, tolerance)
         few = objective.source.sample(_FEW_ROWS) if tolerance > 0.0 else None

@@ -193,15 +193,12 @@ class ColumnCounts:
         known = {canonical_label(level): position for position, level in enumerate(column.labels)}
         also_known = positions_by_label(column.labels) if self.is_target else column.known
         form = column.label_of if getattr(column, "prefix", None) else canonical_label
-        if getattr(column, "part", None) is not None:
-            levels = part_levels(column, cells, missing=_MISSING)
-            self.missing += int((levels < 0).sum())
-            counted = np.bincount(levels[levels >= 0], minlength=len(known)).tolist()
-            self.by_level = [before + now for before, now in zip(self.by_level or [0] * len(known), counted, strict=True)]
-            return
         words: dict[str | None, int] = {word: len(known) for word in MISSING_WORDS if word not in known}
         words |= {canonical_label(code): _MISSING for code in self.described.missing_codes}
-        levels = read_levels(what, cells, also_known | words, missing=_MISSING, unknown=_UNLISTED, form=form)
+        if getattr(column, "part", None) is not None:
+            levels = part_levels(column, cells, missing=_MISSING)
+        else:
+            levels = read_levels(what, cells, also_known | words, missing=_MISSING, unknown=_UNLISTED, form=form)
         *counted, in_words = np.bincount(levels + 2, minlength=len(known) + 3).tolist()
         self.missing += counted[0] + in_words
         self.missing_words += in_words
@@ -279,10 +276,8 @@ class PersonCounts:
         """Count the rows of a piece."""
         values, positions = distinct_cells(f'column "{self.name}"', cells_in(piece, self.name))
         identities = [_identity(value) for value in values]
-        marks = np.array([*map(_fingerprint, identities), 0], dtype=np.uint64)
-        persons = marks[positions]
-        rounded = np.array([identity == ROUNDED for identity in identities] + [False])
-        self.rounded += int(rounded[positions].sum())
+        persons = np.array([*map(_fingerprint, identities), 0], dtype=np.uint64)[positions]
+        self.rounded += int(np.array([identity == ROUNDED for identity in identities] + [False])[positions].sum())
         spelled = [_fingerprint(identity and spelling_of(identity)) for identity in identities]
         self._spellings.append(np.array(spelled, dtype=np.uint64))
         known = persons != 0

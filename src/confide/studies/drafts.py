@@ -41,10 +41,9 @@ HELP_FOR_COLUMNS = wording("help for columns")
 HELP_FOR_TARGETS = wording("help for targets")
 
 _NUMBER = r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_BOUNDS = re.compile(
-    rf"({_NUMBER})(?: *\.\. *| +to +| +)({_NUMBER})((?: +[a-z]+\d*)*)((?<=empty)(?: +{_NUMBER})+)?((?: +[a-z]+\d*)*)",
-    re.IGNORECASE,
-)
+_WORDS = r"((?: +[a-z]+\d*)*)"
+_CODES = rf"((?<=empty)(?: +{_NUMBER})+)?"
+_BOUNDS = re.compile(rf"({_NUMBER})(?: *\.\. *| +to +| +)({_NUMBER}){_WORDS}{_CODES}{_WORDS}", re.IGNORECASE)
 _DATES = re.compile(
     r"(D)(?: *\.\. *| +to +| +)(D)(?: +as +(D(?: +[\d:]+)?))?( +empty)?".replace("D", r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}"),
     re.IGNORECASE,
@@ -243,11 +242,8 @@ def guessed_answer(name: str, declared: DeclaredType | None = None) -> str:
         return SKIP
     if _KINDS["identifiers"] & set(words) or set(words) <= _KINDS["persons"]:
         return SKIP
-    named = (
-        []
-        if declared in ("text", "date", "ordered")
-        else [word for word in (" ".join(words), *words) if word in _USUAL_BOUNDS]
-    )
+    has_bounds = declared not in ("text", "date", "ordered")
+    named = [word for word in (" ".join(words), *words) if word in _USUAL_BOUNDS] if has_bounds else []
     return _USUAL_BOUNDS[named[0]] if named else ""
 
 

@@ -332,9 +332,8 @@ class _Seen:
             if self.low == self.high:
                 return SKIP
             mean = self.total / self.n_numbers
-            is_long = (self.low == 0.0 and self.high > _LONG_TAIL * max(mean, 1.0)) or (
-                self.low > 0.0 and self.high > _LONG_POSITIVE_TAIL * mean
-            )
+            tail = _LONG_TAIL * max(mean, 1.0) if self.low == 0.0 else _LONG_POSITIVE_TAIL * mean
+            is_long = self.low >= 0.0 and self.high > tail
             bounds = {"low": shown_number(self.low), "high": shown_number(self.high), "missing": codes or self.missing}
             return typed(bounds | ({"scale": "log"} if is_long else {}))
         if not 1 < len(self.levels) <= _MOST_LEVELS:
@@ -390,5 +389,4 @@ def suggested_answers(path: Path, table: TableNames) -> tuple[dict[str, str], di
         for name, column in seen.items():
             for value, count in distinct_in(piece, name):
                 column.add(value, count)
-    answers = {name: SKIP if guessed_answer(name) == SKIP else column.answer() for name, column in seen.items()}
-    return answers, written
+    return {name: SKIP if guessed_answer(name) == SKIP else column.answer() for name, column in seen.items()}, written

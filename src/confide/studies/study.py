@@ -269,9 +269,7 @@ class Study:
     def ledger_place_of_evaluation(self) -> str:
         """The file or the URL of the ledger that pays for the evaluation: its own, or else the study's."""
         own = None if self.evaluation is None else self.evaluation.ledger
-        if own is None:
-            return self.ledger_place
-        return own if _is_url(own) else str(self.located(own))
+        return self.ledger_place if own is None else own if _is_url(own) else str(self.located(own))
 
     def located(self, name: str) -> Path:
         """The path that a name in the file stands for."""
@@ -285,11 +283,8 @@ class Study:
         start, _, ending = self.outputs.model.rpartition(self.release)
         files = self.located(self.outputs.model).parent.glob(f"*{ending}")
         periods = {file.name.removesuffix(ending).rpartition(".")[2] for file in files}
-        names = [
-            f"{start}{name}{ending}"
-            for name in sorted(periods)
-            if name < self.release and days_of(self.schedule.every, name)
-        ]
+        earlier = (name for name in sorted(periods) if name < self.release and days_of(self.schedule.every, name))
+        names = [f"{start}{name}{ending}" for name in earlier]
         return next((name for name in reversed(names) if self.located(name).exists()), None)
 
     @property
@@ -334,9 +329,8 @@ def _study_of(path: Path, release: str | None, given: dict[str, Any]) -> Study:
     schedule = _table(path, "schedule", Schedule, given) if "schedule" in given else None
     if schedule is not None:
         if schedule.every not in PERIODS:
-            raise StudyError(
-                f"{path}: [schedule] every: must be one of {', '.join(PERIODS)}{suggestion(schedule.every, PERIODS)}."
-            )
+            must = f"must be one of {', '.join(PERIODS)}{suggestion(schedule.every, PERIODS)}"
+            raise StudyError(f"{path}: [schedule] every: {must}.")
         now = period_of(schedule.every, datetime.now(UTC))
         over = period_of(schedule.every, days_of(schedule.every, now)[0] - timedelta(days=1))
         # The persons of a cohort are there once its period is over.

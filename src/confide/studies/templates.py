@@ -236,11 +236,7 @@ def write_files(files: Mapping[str, Path], schema: SchemaDraft, study: StudyDraf
         If one cannot be written, or exists and `overwrite` is false.
     """
     steps = steps_of(schema, study)
-    texts = {
-        "schema": schema_text(schema),
-        "study": study_text(study),
-        "notebook": notebook_text(study, steps),
-        "script": script_text(study, steps),
-    }
+    made = (schema_text(schema), study_text(study), notebook_text(study, steps), script_text(study, steps))
+    texts = dict(zip(("schema", "study", "notebook", "script"), made, strict=True))
     for what, path in files.items():
         write_text(path, texts[what], overwrite=overwrite)

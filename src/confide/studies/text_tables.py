@@ -37,14 +37,8 @@ if TYPE_CHECKING:
 
 TEXT_ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 """Endings of the names of tables of text."""
-ENCODING_NAMES = {
-    "utf-8": "UTF-8",
-    "utf-8-sig": "UTF-8",
-    "utf-16": "UTF-16",
-    "utf-16-le": "UTF-16",
-    "utf-16-be": "UTF-16",
-    "latin-1": "Latin-1 (or Windows-1252)",
-}
+ENCODING_NAMES = dict.fromkeys(("utf-8", "utf-8-sig"), "UTF-8") | {"latin-1": "Latin-1 (or Windows-1252)"}
+ENCODING_NAMES |= dict.fromkeys(("utf-16", "utf-16-le", "utf-16-be"), "UTF-16")
 _FIRST_BYTES = 2**20
 """Within so many bytes the first line must end."""
 _CHUNK = 2**20
@@ -222,13 +216,11 @@ def _names_of_statistics(path: Path) -> TableNames:
         types[name] = "date" if is_date else "text" if is_text else "other" if re.match("%t|.*time", written) else "number"
         gaps = facts.missing_ranges.get(name, [])
         # Stata codes missing cells by letters, and has no others among the labels of numbers.
-        missing = [code for code in facts.variable_value_labels.get(name, {}) if type(code) is str and not is_text]
+        known = facts.variable_value_labels.get(name, {})
+        missing = [code for code in known if type(code) is str and not is_text]
         missing += facts.missing_user_values.get(name, [])
-        kept = [
-            str(label)
-            for code, label in facts.variable_value_labels.get(name, {}).items()
-            if code not in missing and not any(gap["lo"] <= code <= gap["hi"] for gap in gaps)
-        ]
+        coded = [code for code in known if code not in missing and not any(gap["lo"] <= code <= gap["hi"] for gap in gaps)]
+        kept = [str(known[code]) for code in coded]
         if len(kept) > 1:
             labels[name] = kept
         declared |= {name} if gaps or missing else set()
@@ -269,17 +261,9 @@ def looks_like_data(cells: Sequence[str]) -> bool:
 
 def _is_data(cell: str) -> bool:
     """Whether a cell looks like one of a row."""
-    text = cell.strip()
-    return bool(
-        looks_like_number(cell)
-        or _DATE.fullmatch(cell)
-        or _MAIL.fullmatch(cell)
-        or len(cell) > _LONGEST_NAME
-        or text.casefold() in _ANSWERS
-        or text[0].isdigit()
-        or text.startswith(_SIGNS)
-        or any(unicodedata.category(letter) in ("Cc", "Zl", "Zp") for letter in cell)
-    )
+    text, has_control = cell.strip(), any(unicodedata.category(letter) in ("Cc", "Zl", "Zp") for letter in cell)
+    is_written = looks_like_number(cell) or _DATE.fullmatch(cell) or _MAIL.fullmatch(cell) or len(cell) > _LONGEST_NAME
+    return bool(is_written or has_control or text.casefold() in _ANSWERS or text[0].isdigit() or text.startswith(_SIGNS))
 
 
 def _declared(kind: Any) -> DeclaredType:
@@ -363,11 +347,8 @@ def _text_batches(path: Path, names: list[str], form: TextForm, skip: Callable[[
 
     text = pa.dictionary(pa.int32(), pa.string())
     how = arrow_csv.ParseOptions(delimiter=form.separator, newlines_in_values=True, invalid_row_handler=skip)
+    read = arrow_csv.ReadOptions(block_size=_BLOCK_BYTES, encoding=form.encoding.removesuffix("-sig"))
+    convert = arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, text), include_columns=names)
     # Decompression follows from the ending of the name.
     with pa.input_stream(str(path)) as stream:
-        yield from arrow_csv.open_csv(
-            stream,
-            read_options=arrow_csv.ReadOptions(block_size=_BLOCK_BYTES, encoding=form.encoding.removesuffix("-sig")),
-            parse_options=how,
-            convert_options=arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, text), include_columns=names),
-        )
+        yield from arrow_csv.open_csv(stream, read, how, convert)

@@ -316,8 +316,7 @@ def _balanced_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule:
     # The size of the noise, and perhaps its law, depend a little on the ridge. So a second round starts from the noise of
     # the first.
     for _ in range(2):
-        share = _share_of_curvature_free(plan, for_intervals=rule.for_intervals)
-        l2 = max(share * least, _balanced_l2_of(plan, rule))
+        l2 = max(_share_of_curvature_free(plan, for_intervals=rule.for_intervals) * least, _balanced_l2_of(plan, rule))
         plan = _first_possible_plan(mechanism, replace(problem, l2=l2), budget, of_seal)
     return plan, plan.l2 > _LITTLE_RAISED * l2
 
@@ -409,8 +408,7 @@ def curvature_free_l2(budget: Budget, loss: LossConstants, row_norm: float, neig
     """
     if not math.isfinite(loss.smoothness):
         return 0.0
-    epsilon = pure_epsilon(budget)
-    return 1.05 * loss.tail * gradient_shift(loss.lipschitz, neighbours) * row_norm**2 / epsilon
+    return 1.05 * loss.tail * gradient_shift(loss.lipschitz, neighbours) * row_norm**2 / pure_epsilon(budget)
 
 
 def usual_norm(row_bound: RowBound, intercept: float) -> float:

@@ -94,8 +94,7 @@ def guarantee_of(
         of_codes = codes_sentence(columns)
         for column in columns:
             for release in column.releases:
-                identity = None if ledger is None else ledger.identity
-                of_columns |= dict.fromkeys(release.sentences(identity), release.what)
+                of_columns |= dict.fromkeys(release.sentences(None if ledger is None else ledger.identity), release.what)
                 if release.void is not None:
                     without_guarantee.setdefault(release.what, []).append(f'"{column.name}"')
         if void is None and without_guarantee:

@@ -47,9 +47,7 @@ class NonPrivate:
             raise ParameterError("a finite budget needs a mechanism that adds noise.")
         if problem.loss.constants.has_kinks:
             problem = replace(problem, loss=problem.loss.with_joint(_NARROW_JOINT * problem.loss.constants.unit))
-        return Plan(
-            problem, budget, "none", problem.l2, None, tolerance=0.0, radius=0.0, lattice=None, event=problem.event(budget)
-        )
+        return Plan(problem, budget, "none", problem.l2, None, 0.0, 0.0, None, problem.event(budget))
 
     def release(self, plan: Plan, source: RowSource, solver: Solver, entropy: Entropy) -> Release:
         if not made_by(plan, Plan, "none") or plan.budget.is_private:
@@ -136,12 +134,8 @@ def plan_of_weights(settings: Settings, n_features: int, n_rows: int | None) -> 
 def problem_of(settings: Settings, loss: Loss, n_features: int, n_rows: int | None) -> Problem:
     """The public facts of a fit with this loss, with the user's ridge if there is one."""
     facts = facts_of_rows(settings, n_features, n_rows)
-    penalty = Penalty(
-        l1_ratio=settings.l1_ratio,
-        form=settings.penalty if settings.keeps_groups else None,
-        function=settings.own_penalty,
-        has_levels=settings.has_schema and settings.l1_ratio > 0.0,
-    )
+    form, has_levels = settings.penalty if settings.keeps_groups else None, settings.has_schema and settings.l1_ratio > 0.0
+    penalty = Penalty(l1_ratio=settings.l1_ratio, form=form, function=settings.own_penalty, has_levels=has_levels)
     # The ridge within the penalty, which is what proofs rest on.
     strength = 1.0 if settings.alpha is None else settings.alpha * facts["n_rows_low"] * penalty.strong_convexity
     return Problem(

@@ -368,8 +368,7 @@ class OwnRelease:
             If one of them cannot be used.
         """
         charge = Charge(checked_ledger(ledger), checked("random_state", random_state), purpose)
-        relation = Neighbours.parse(neighbours)
-        return cls(as_budget(budget), relation, checked("max_rows_per_person", most_rows), charge)
+        return cls(as_budget(budget), Neighbours.parse(neighbours), checked("max_rows_per_person", most_rows), charge)
 
     @property
     def persons(self) -> RowsPerPerson:
@@ -474,10 +473,8 @@ def refuse_in_parts(model: Any, what: str, why: str) -> None:
 def mistakes(model: LinearModel, rows: CheckedRows) -> int:
     """The number of rows whose label the model predicts wrongly."""
     n_classes = len(rows.domain)
-    return sum(
-        int(np.count_nonzero(favoured(model.scores_alone(memory.blocks)) != positions_of(memory.labels, n_classes)))
-        for memory in rows.source.in_memory()
-    )
+    pieces = ((favoured(model.scores_alone(one.blocks)), one.labels) for one in rows.source.in_memory())
+    return sum(int(np.count_nonzero(given != positions_of(labels, n_classes))) for given, labels in pieces)
 
 
 _UNITS = 2**20

@@ -202,8 +202,7 @@ def descent_of(rule: AlphaRule, problem: Problem, mu: float) -> tuple[Problem, D
     if rule.is_automatic:
         l2 = (_SHARE_OF_BALANCED if rule.score_size is None else 1.0) * balanced
         if problem.penalty.l1_ratio > 0.0:
-            noise = math.sqrt(2.0) * _sensitivity(problem, limit) / mu
-            l2 = min(l2, l2_of_chance(problem, noise, typical))
+            l2 = min(l2, l2_of_chance(problem, math.sqrt(2.0) * _sensitivity(problem, limit) / mu, typical))
         problem = replace(problem, l2=l2)
     curvature = usual_curvature(bounds, unit, has_residuals=rule.score_size is not None) * problem.largest_weight
     # The norm of rows at which steps must still converge. Rows in a ball may all be as long as the bound. Centred rows are
@@ -254,8 +253,7 @@ def _with_joint(problem: Problem, descent: Descent, unit: float) -> tuple[Proble
     for inflation in _INFLATIONS:
         for scores in _LONGEST_SCORES:
             # The points of a walk from a prior lie around that prior.
-            radius = scores * unit / problem.row_norm + math.hypot(*problem.prior)
-            within = replace(descent, radius=radius)
+            within = replace(descent, radius=scores * unit / problem.row_norm + math.hypot(*problem.prior))
             for joint in _JOINTS if may_have_kinks else (0.0,):
                 loss = problem.loss.with_joint(joint * unit, slopes_alone=True) if may_have_kinks else problem.loss
                 smooth = replace(problem, loss=loss)

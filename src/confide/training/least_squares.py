@@ -65,8 +65,7 @@ def sparse_weights(sums: NoisyStatistics) -> Array:
     # The variance of a weight: that of the slopes, between two inverses of the curvature.
     shrinkage = 1.0 / (values + plan.l2 + rounding)
     variances = vectors**2 @ (shrinkage**2 * (noise**2 + residual**2 * values))
-    share = FALSE_WEIGHTS / problem.n_features
-    threshold = np.sqrt(variances) * gaussian_threshold(share, 1.0)
+    threshold = np.sqrt(variances) * gaussian_threshold(FALSE_WEIGHTS / problem.n_features, 1.0)
     return np.where(of_columns & (np.abs(weights) <= threshold), 0.0, weights)
 
 
@@ -86,8 +85,7 @@ def plan_of_sums(settings: Settings, squared: SquaredError, n_features: int, n_r
         return replace(plan, intervals=SumsForecast.of(plan, usual, design)) if squared.with_square else plan
     plan = plan_of_statistics(problem, settings.budget)
     # Spherical noise on X^T y is larger than that on X^T X off the diagonal, and a ridge limits it too.
-    deviation = plan.product_deviation if plan.noise is None else plan.diagonal_deviation
-    automatic = noise_l2(deviation, problem.n_weights)
+    automatic = noise_l2(plan.product_deviation if plan.noise is None else plan.diagonal_deviation, problem.n_weights)
     plan = replace(plan, l2=automatic if l2 is None else l2, prior=prior, l1_ratio=share)
     forecast = SumsForecast.of(plan, usual, design)
     if squared.with_square:
@@ -107,8 +105,7 @@ def weights_of_sums(plan: StatisticsPlan, source: RowSource, entropy: Entropy) -
 def _sums(plan: StatisticsPlan, source: RowSource, entropy: Entropy) -> NoisyStatistics:
     """The sums with the noise of the plan, or without noise if the budget is infinite."""
     if plan.budget.is_private:
-        noisy: NoisyStatistics = plan.release(source, entropy)
-        return noisy
+        return plan.release(source, entropy)  # type: ignore[no-any-return]
     totals = source.sum_over_rows(plan.problem.row_sum, np.zeros((1, plan.problem.n_weights)))
     # At zero weights the residuals are the targets: the loss is half their squared sum, and the gradient is -X^T y.
     square = 2.0 * float(totals.value[0]) if plan.problem.with_square else 0.0

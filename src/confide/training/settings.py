@@ -200,8 +200,7 @@ class Settings:
         object.__setattr__(self, "has_intervals", self.inference_share != 0.0 or bool(self.interest))
         features = None if self.appending is None else self.appending.schema.random_features
         of_all = features is not None and features.columns == 0
-        alone = of_all or (features is not None and bool(features.scales))
-        object.__setattr__(self, "appends_features", alone)
+        object.__setattr__(self, "appends_features", of_all or (features is not None and bool(features.scales)))
         object.__setattr__(self, "n_encoded", self.appending.n_features if self.appending is not None and of_all else 0)
         # The weights of a prior are those of rows as they are, and a plan needs bounds on them before a centre is known.
         object.__setattr__(self, "may_centre", self.centre and self.prior is None)
@@ -241,9 +240,8 @@ class Settings:
     def n_slots(self) -> int:
         """How many columns are slots for atoms, or random features of few columns beside them."""
         features = None if self.appending is None or self.appends_features else self.appending.schema.random_features
-        return (0 if features is None else features.number) + (
-            0 if self.finding is None else self.finding.slots * len(self.finding.sought)
-        )
+        slots = 0 if self.finding is None else self.finding.slots * len(self.finding.sought)
+        return slots + (0 if features is None else features.number)
 
     @property
     def score_loss(self) -> ScoreLoss:
@@ -285,10 +283,8 @@ class Settings:
             sums.append(replace(of_losses[-1], intercept=self.intercept / moved.magnification))
         if self.mechanism in ("auto", "gradient"):
             # The limit of the slopes, like the width of a joint, follows from facts that a party of several does not know.
-            sums += [
-                replace(row_sum, loss=ClippedSlopes(row_sum.loss, row_sum.loss.constants.lipschitz), order=1)
-                for row_sum in of_losses
-            ]
+            clipped = ((row_sum, ClippedSlopes(row_sum.loss, row_sum.loss.constants.lipschitz)) for row_sum in of_losses)
+            sums += [replace(row_sum, loss=loss, order=1) for row_sum, loss in clipped]
         if self.match_mean and losses.loss.constants.is_count:
             sums += [replace(row_sum, loss=whole_slopes(losses.loss)) for row_sum in of_losses[:1]]
         if self.appending is not None and self.may_scale and n_classes <= 2:
@@ -368,13 +364,9 @@ def penalised(settings: Settings, form: QuadraticForm, encoder: Encoder | None, 
 
 def _keeps_groups(settings: Settings, form: QuadraticForm, encoder: Encoder) -> bool:
     """Whether rows stay as they are: under a pure budget the noise of groups of columns is smaller than that of a ball."""
-    return (
-        settings.budget.is_pure
-        and settings.budget.is_private
-        and encoder.appended is None
-        and settings.row_bound == encoder.row_bound
-        and may_keep_groups(form, settings.row_bound)
-    )
+    is_pure = settings.budget.is_pure and settings.budget.is_private
+    is_plain = encoder.appended is None and settings.row_bound == encoder.row_bound
+    return is_pure and is_plain and may_keep_groups(form, settings.row_bound)
 
 
 def usual_norm_in(form: QuadraticForm, encoder: Encoder) -> float:

@@ -50,8 +50,7 @@ def support_threshold(plan: Plan, weights: Weights | None = None) -> float:
         return 0.0
     share = FALSE_WEIGHTS / (problem.n_features * problem.loss.constants.n_outputs)
     lattice: Any = plan.lattice
-    in_column = typical_norm(problem, None) / math.sqrt(problem.row_width)
-    pull, bend = _pull_of_rows(problem, weights, in_column)
+    pull, bend = _pull_of_rows(problem, weights, typical_norm(problem, None) / math.sqrt(problem.row_width))
     stiffness = problem.l2 + bend
     if isinstance(plan, GradientPlan):
         steps: Any = plan.descent.steps
