@@ -190,6 +190,20 @@ def test_a_table_with_decimal_commas_and_german_dates_becomes_a_model(folder):
     run("predict", "study/model.json", "konten.csv", "--out", "p.csv")
 
 
+def test_a_table_of_windows_with_the_sign_of_the_euro_becomes_a_model(folder):
+    """The encoding is told and stands in the schema, and fits and predictions read it."""
+    lines = [GERMAN[0].replace("Saldo", "Saldo in \u20ac"), *GERMAN[1:]]
+    Path("konten.csv").write_text("\n".join(lines), encoding="cp1252")
+    told = run("new", "konten.csv", "--public-file", "--no-input", "--target", "Kündigung", "--out-dir", "study").stdout
+    assert "The table is written in Windows-1252; the schema says so." in told
+    described = tomllib.loads(Path("study/konten.toml").read_text(encoding="utf-8"))
+    assert described["table"] == {"encoding": "cp1252", "decimal": ",", "thousands": "."}
+    assert "Saldo in \u20ac" in described["columns"]
+    run("fit", "konten.csv", "--schema", "study/konten.toml", "--epsilon", "1", "--no-ledger", "--out", "m.json")
+    run("predict", "m.json", "konten.csv", "--out", "p.csv")
+    assert "Saldo in \u20ac" in Path("p.csv").read_text(encoding="utf-8").splitlines()[0]
+
+
 def test_semicolons_in_the_first_line_propose_decimal_commas(folder):
     """No row is read for it, a column that is called a date has blanks for dates, and the proposal can be deleted."""
     Path("konten.csv").write_text("\n".join([GERMAN[0], SENTINEL * 9]), encoding="latin-1")

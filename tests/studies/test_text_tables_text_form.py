@@ -46,6 +46,24 @@ def test_a_byte_far_below_decides_only_if_the_whole_file_is_read(tmp_path) -> No
     assert form_of(tmp_path / "p.csv", whole=True).encoding == "latin-1"
 
 
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("Preis \u20ac;Größe\n1;2\n".encode("cp1252"), "cp1252"),
+        ("Preis;Größe\n1;2\n".encode("cp1252"), "latin-1"),
+        ("Preis;Größe\n1;2\u20ac\n".encode("cp1252"), "cp1252"),
+        (b"Preis;Gr\xf6\xdfe\n1\x80;2\x81\n", "latin-1"),
+        ("Preis \u20ac;Größe\n1;2\n".encode(), "utf-8"),
+    ],
+)
+def test_signs_of_windows_are_read_as_such(tmp_path, text, encoding) -> None:
+    """The sign of the euro has a byte that is no sign in Latin-1; bytes that are none in either stay readable."""
+    (tmp_path / "p.csv").write_bytes(text)
+    form = form_of(tmp_path / "p.csv", whole=True)
+    assert form.encoding == encoding
+    assert form.names == tuple(text.decode(encoding).partition("\n")[0].split(";"))
+
+
 def test_compressed_files_are_read(tmp_path) -> None:
     """And a file that only pretends to be one is refused."""
     (tmp_path / "p.tsv.gz").write_bytes(gzip.compress(b"age\tsex\n1\tF\n"))

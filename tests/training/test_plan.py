@@ -159,7 +159,7 @@ SOME = confide.ApproxDP(0.5, 1e-5)
         (LogisticRegression(1.0), 1000, ["added to the objective", "cost about as much there as the shrinkage"]),
         (LogisticRegression(1.0, mechanism="output", alpha=0.25), 1000, ['"output", because it was', "alpha is 0.25, wh"]),
         (LogisticRegression(math.inf), 1000, ["No noise is added", "as C = 1 is in scikit-learn"]),
-        (confide.LinearSVC(SOME, schema=NUMBERS), 20_000, ["Gradients are noisy: with", "finds the middle of the rows"]),
+        (confide.LinearSVC(SOME, schema=NUMBERS), 20_000, ["added to the gradient of each", "finds the middle of the rows"]),
         (confide.LinearSVC(SOME, schema=NUMBERS), 10**7, ["The hinge is kept: all", "added to the objective"]),
         (LogisticRegression(confide.ZCDP(0.001)), 500, ["2% of the budget finds the middle of the rows"]),
         (LogisticRegression(SOME, l1_ratio=0.5), 1000, ["there is no proof of noise in the objective"]),

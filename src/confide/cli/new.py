@@ -114,10 +114,13 @@ def _ask(question: str, default: str) -> str:
 def _blocks(files: Mapping[str, Path], schema: SchemaDraft, study: StudyDraft, names: TableNames) -> Iterator[Block]:
     """What was written, and what to do next."""
     from confide.studies.templates import check_command, ledger_command, plan_command
+    from confide.studies.text_tables import ENCODING_NAMES
 
     yield verbatim(*[f"Wrote {path}" for path in files.values()])
     if names.n_unnamed:
         yield text("A column without name was left out." if names.n_unnamed == 1 else "Columns without names were left out.")
+    if encoding := ENCODING_NAMES.get(str(names.written.get("encoding"))):
+        yield text(f"The table is written in {encoding}; the schema says so.")
     folder = files["study"].parent
     yield heading("What to do next" + ("" if folder == Path() else f", in the folder {folder}"))
     if schema.n_blank:

@@ -37,8 +37,10 @@ if TYPE_CHECKING:
 
 TEXT_ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 """Endings of the names of tables of text."""
-ENCODING_NAMES = dict.fromkeys(("utf-8", "utf-8-sig"), "UTF-8") | {"latin-1": "Latin-1 (or Windows-1252)"}
+ENCODING_NAMES = dict.fromkeys(("utf-8", "utf-8-sig"), "UTF-8") | {"latin-1": "Latin-1", "cp1252": "Windows-1252"}
 ENCODING_NAMES |= dict.fromkeys(("utf-16", "utf-16-le", "utf-16-be"), "UTF-16")
+_NO_LATIN, _NO_WINDOWS = frozenset(range(0x80, 0xA0)), frozenset(b"\x81\x8d\x8f\x90\x9d")
+"""Bytes that are no sign of text in Latin-1, and those of them that are none in Windows-1252, which has the euro."""
 _FIRST_BYTES = 2**20
 """Within so many bytes the first line must end."""
 _CHUNK = 2**20
@@ -95,7 +97,7 @@ def form_of(path: Path, wanted: Collection[str] = (), *, whole: bool) -> TextFor
             encoding = "utf-16-be" if first[:1] == b"\0" else "utf-16-le"
         else:
             seen = chain([first], iter(partial(stream.read, _CHUNK), b"")) if whole else [first.partition(b"\n")[0]]
-            encoding = "utf-8" if _is_utf8(seen) else "latin-1"
+            encoding = _encoding_of(seen)
     text = first.decode(encoding, errors="replace")
     only_tabs = path.name.lower().endswith((".tsv", ".tsv.gz"))
     rows = {separator: _first_row(text, separator) for separator in (["\t"] if only_tabs else SEPARATORS)}
@@ -105,13 +107,16 @@ def form_of(path: Path, wanted: Collection[str] = (), *, whole: bool) -> TextFor
     return TextForm(encoding, separator, tuple(rows[separator]))
 
 
-def _is_utf8(chunks: Iterable[bytes]) -> bool:
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    with suppress(UnicodeDecodeError):
-        for chunk in chunks:
-            decoder.decode(chunk)
-        return decoder.decode(b"", final=True) == ""
-    return False
+def _encoding_of(chunks: Iterable[bytes]) -> str:
+    """UTF-8, or what else these bytes are text in: Windows-1252 where Latin-1 has no sign for one of them."""
+    decoder, is_utf8, seen = codecs.getincrementaldecoder("utf-8")(), True, set[int]()
+    for chunk in chain(chunks, [b""]):
+        seen.update(chunk)
+        try:
+            decoder.decode(chunk, final=not chunk)
+        except UnicodeDecodeError:
+            is_utf8 = False
+    return "utf-8" if is_utf8 else "cp1252" if seen & _NO_LATIN and not seen & _NO_WINDOWS else "latin-1"
 
 
 def _first_row(text: str, separator: str) -> list[str]:
