@@ -13,6 +13,7 @@ import confide
 from confide import AdditiveClassifier, ApproxDP, PureDP, Schema
 from confide.data.arrays import MemorySource
 from confide.errors import ParameterError
+from confide.estimators.released import words_on_noise
 from confide.estimators.search import plans_again
 from confide.features.encoder import Encoder
 from confide.files import read_document
@@ -168,8 +169,10 @@ def test_numbers_and_priors_are_not_asked():
     assert confide.AdditiveRegressor(BUDGET, schema=numbers, target_bound=4).plan(3000).pairs is None
     first = fitted(together(), random_state=None)
     again = first.refit(together(2900), together(2900)["t"], ledger=confide.Ledger(limit=BUDGET))
-    assert again.schema_.random_features == first.schema_.random_features
+    assert again.schema_.random_features == replace(first.schema_.random_features, if_found=False)
     assert again.plan(2900).pairs is None
+    third = again.refit(together(2800), together(2800)["t"], ledger=confide.Ledger(limit=BUDGET))
+    assert third.schema_ == again.schema_
 
 
 def test_a_schema_has_features_or_has_left_them_out():
@@ -210,6 +213,19 @@ def test_other_fits_keep_their_features(parameters, schema):
     assert plan.pairs is None
     assert plan.without is None
     assert plan.problem.n_features == Encoder(schema).n_features + 20
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"budget": PureDP(4.0)}, {"mechanism": "objective"}], ids=["pure", "named mechanism"]
+)
+def test_a_fit_that_could_not_ask_says_nothing_was_found(parameters, tmp_path):
+    """Its features stand for sure, whatever its schema asked for, in the model and in the words about it."""
+    model, asked = fitted(together(), **parameters), fitted(together())
+    assert model.schema_.random_features == replace(SCHEMA.random_features, if_found=False)
+    assert not any("act together" in sentence for sentence in words_on_noise(model))
+    assert any("act together" in sentence for sentence in words_on_noise(asked))
+    model.save(tmp_path / "model.json")
+    assert failures_of_plan(confide.load(tmp_path / "model.json")) == ()
 
 
 def test_another_fit_takes_what_was_found(tmp_path):

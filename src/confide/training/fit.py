@@ -88,6 +88,8 @@ def model_of(fit: Fit, plan: Any, guarantee: Guarantee, rows: CheckedRows, setti
     if "without" in found and rows.encoder is not None:
         made, plan, settings = Encoder(rows.encoder.schema.without_features), plan.without, settings.without or settings
         rows = replace(rows, encoder=made, fourier=None, coefficient_names=coefficient_names(rows.columns, made, None))
+    elif rows.encoder is not None and getattr(plan, "without", None) is None:
+        rows = replace(rows, encoder=replace(rows.encoder, schema=rows.encoder.schema.with_features_always))
     if "scaling" in found and isinstance(rows.fourier, CurvesAndFeatures):
         rows = replace(rows, fourier=rows.fourier.scaled(found["scaling"]))
     if evidence is not None:
