@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from confide.errors import SchemaError
+from confide.errors import ParameterError, SchemaError
 from confide.features.encoder import Encoder
-from confide.features.fourier import RandomFeatures
+from confide.features.fourier import FourierMap, RandomFeatures
 from confide.features.schema import Schema
 
 COLUMNS = {"age": {"low": 0, "high": 100, "knots": 3}, "job": {"categories": ["a", "b", "c"], "other": True}}
@@ -98,3 +98,39 @@ def test_scales_multiply_the_frequencies_of_their_columns(tmp_path):
     assert encoder.signed == (False, False, True, False)
     sizes = [group.size for group in encoder.groups]
     assert encoder.appended.features.scales == tuple(np.repeat([1.0, 2.0, 3.0, 4.0], sizes))
+
+
+@pytest.mark.parametrize("scales", [(), (2.0, 0.5, 1.0, 1.0)])
+def test_features_may_see_fewer_knots_than_curves_have(scales):
+    """Curves with 13 knots hold those with 6 among them, and features that see 6 are the same function of a row."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"a": rng.uniform(-1, 11, 300), "b": rng.uniform(0, 1, 300), "c": rng.choice(["x", "y", "z"], 300)})
+    rows.loc[:20, "a"] = np.nan
+
+    def features(knots, seen):
+        columns = {
+            "a": {"low": 0, "high": 10, "knots": knots, "missing": True}, "c": {"categories": ["x", "y", "z"]},
+            "b": {"low": 0, "high": 1, "knots": 2},
+        }  # fmt: skip
+        described = {"number": 40, "length_scale": 1.5, "knots": seen} | ({"scales": scales} if scales else {})
+        schema = Schema(columns, interact=[["c", "b"]], random_features=described)
+        encoder = Encoder(Schema.from_dict(schema.to_dict()))
+        appended = encoder.appended
+        assert FourierMap.from_dict(appended.features.to_dict()) == appended.features
+        return appended.transform(encoder.transform(rows))[:, encoder.n_features :]
+
+    np.testing.assert_allclose(features(13, 6), features(6, 0), atol=1e-3)
+    assert np.abs(features(13, 0) - features(6, 0)).max() > 0.1
+    for few in (6, 7):  # curves without more knots are seen as they are
+        np.testing.assert_array_equal(features(6, few), features(6, 0))
+
+
+def test_places_are_checked():
+    """They begin at 0 and leave none out, and features of a few drawn columns have none."""
+    for wrong in ((0.0,), (0.0, 1.5), (1.5, 2.0), (1.0, 0.5), (0.0, math.nan), "01"):
+        with pytest.raises(ParameterError, match="places"):
+            FourierMap(2, 4, places=wrong)
+    assert FourierMap(2, 4, places=(0.0, 0.5)) == FourierMap.from_dict(FourierMap(2, 4, places=(0.0, 0.5)).to_dict())
+    columns = {"a": {"low": 0, "high": 1, "knots": 9}, "b": {"low": 0, "high": 1}}
+    with pytest.raises(SchemaError, match="random_features: a reach needs"):
+        Encoder(Schema(columns, random_features={"number": 4, "length_scale": 1.0, "columns": 1, "knots": 6}))

@@ -14,7 +14,7 @@ from confide.features.schema import Interaction
 from confide.privacy.gaussian import ideal_mu
 from confide.training.alpha import usual_norm
 from confide.training.auto_features import (
-    KNOTS_WITH_FEATURES,
+    KNOTS_OF_FEATURES,
     LEAST_FEATURES,
     MOST_FEATURES,
     MOST_PRODUCTS,
@@ -126,12 +126,18 @@ def test_the_number_of_features_follows_from_rows_and_noise():
         assert LEAST_FEATURES <= found <= MOST_FEATURES["gaussian"]
 
 
-@pytest.mark.parametrize("n_rows", [10, 10**7])
-def test_random_features_come_with_a_fixed_number_of_knots(n_rows):
-    """It decides how far apart rows are. What the user says stays, and whole numbers near each other get fewer."""
+@pytest.mark.parametrize(("n_rows", "knots"), [(10, KNOTS_OF_FEATURES), (10**7, 12)])
+def test_random_features_see_a_fixed_number_of_knots(n_rows, knots):
+    """It decides how far apart rows are. Curves beside them have those of curves alone, but no fewer than features see.
+
+    What the user says stays, and whole numbers near each other get fewer.
+    """
     columns = {"a": {"low": 0, "high": 1.5}, "b": {"low": 0, "high": 1, "knots": 2}, "c": {"low": 0, "high": 1}}
     made = chosen("all", n_rows, schema=Schema(columns))
-    assert [column.knots for column in made.columns] == [KNOTS_WITH_FEATURES, 2, 0]
+    assert [column.knots for column in made.columns] == [knots, 2, 0]
+    assert made.random_features.knots == KNOTS_OF_FEATURES
+    alone = chosen((), n_rows, schema=Schema(columns))
+    assert alone.columns[0].knots in (made.columns[0].knots, 0, 1, 2, 3)
 
 
 def by_rows(model, least, most):

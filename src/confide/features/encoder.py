@@ -116,6 +116,7 @@ class Encoder:
         # Interactions come after all columns.
         placed = tuple(zip(encodings, groups, strict=False))
         features, n_features = self.schema.random_features, len(names)
+        of_groups = list(map(attrgetter("column"), groups)), [one.n_hats if one.is_number else 0 for one in encodings]
         coded = None if len(beside) < len(products) else CodedColumns(n_features, placed, beside)
         plain = [(place, pair[0].column, pair[1].start) for place, pair in enumerate(placed) if pair[0].is_plain]
         made = {
@@ -124,7 +125,7 @@ class Encoder:
             "feature_names": names,
             "groups": groups,
             "row_bound": row_bound,
-            "appended": features and features.appended_to(row_bound, list(map(attrgetter("column"), groups))),
+            "appended": features and features.appended_to(row_bound, *of_groups),
             "_encodings": encodings,
             "_plain": PlainNumbers(plain),
             "_others": tuple((at, one, group.place) for at, (one, group) in enumerate(placed) if not one.is_plain),

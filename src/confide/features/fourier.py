@@ -111,6 +111,9 @@ class FourierMap:
         elsewhere. Chances are in proportion to squared scales, which then do nothing else. 0: all columns
     origins : with a reach, for each column of a row the number of the column of the schema that it encodes. Frequencies stay
         as they are if the last columns of an origin are left out
+    places : one number for each column, from 0, which never falls and rises by at most 1 from column to column: where its
+        frequency lies among those that are drawn for each place 0, 1, ..., in between by linear interpolation. So columns
+        that are hats of a curve are seen as fewer hats. Empty where each column has a frequency of its own
 
     Attributes
     ----------
@@ -138,6 +141,7 @@ class FourierMap:
     scales: tuple[float, ...] = ()
     reach: int = 0
     origins: tuple[int, ...] = ()
+    places: tuple[float, ...] = ()
     frequencies: Array = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -152,6 +156,7 @@ class FourierMap:
             orthogonal=checked_flag,
             reach=partial(checked_whole, low=0, high=_MOST_COORDINATES),
             origins=partial(_checked_list, check=partial(checked_whole, low=0, high=_MOST_COORDINATES)),
+            places=partial(_checked_list, check=partial(checked_number, low=0.0, high=_MOST_COORDINATES, shown="0 to 2^24")),
         )
         if self.n_features % 2:
             raise ParameterError("the number of features must be even: each frequency gives a cosine and a sine.")
@@ -163,18 +168,27 @@ class FourierMap:
             raise ParameterError(wording("orthogonal features"))
         if self.scales and len(self.scales) != self.n_inputs:
             raise ParameterError(f"there are {len(self.scales)} scales; rows have {self.n_inputs} columns; give as many.")
-        is_other = self.orthogonal or self.kernel != "rbf"
+        steps = np.diff((0.0, *self.places))
+        if len(self.places) not in (0, self.n_inputs) or not ((steps >= 0.0) & (steps <= 1.0)).all():
+            raise ParameterError("places are a number for each column of a row: from 0, in rising steps of at most 1.")
+        is_other = self.orthogonal or self.kernel != "rbf" or self.places != ()
         if len(self.origins) != (self.n_inputs if self.reach else 0) or (self.reach and is_other):
-            raise ParameterError("a reach needs an origin for each column, the kernel 'rbf', and no orthogonal features.")
+            raise ParameterError(
+                "a reach needs an origin for each column, the kernel 'rbf', no orthogonal features, and no places."
+            )
         object.__setattr__(self, "frequencies", self._draw())
 
     def _draw(self) -> Array:
-        n_frequencies = self.n_features // 2
-        drawn = None if self.reach else public_numbers(self.kernel, self.seed, n_frequencies * self.n_inputs)
-        frequencies = self._of_few(n_frequencies) if drawn is None else drawn.reshape(n_frequencies, self.n_inputs)
+        n_frequencies, n_drawn = self.n_features // 2, math.ceil(self.places[-1]) + 1 if self.places else self.n_inputs
+        drawn = None if self.reach else public_numbers(self.kernel, self.seed, n_frequencies * n_drawn)
+        frequencies = self._of_few(n_frequencies) if drawn is None else drawn.reshape(n_frequencies, n_drawn)
         if self.orthogonal:
-            blocks = range(0, n_frequencies, self.n_inputs)
-            frequencies = np.concatenate([_orthogonalised(frequencies[i : i + self.n_inputs]) for i in blocks])
+            blocks = range(0, n_frequencies, n_drawn)
+            frequencies = np.concatenate([_orthogonalised(frequencies[i : i + n_drawn]) for i in blocks])
+        if self.places:
+            part, below = np.modf(self.places)
+            near = below.astype(int)
+            frequencies = (1.0 - part) * frequencies[:, near] + part * frequencies[:, np.minimum(near + 1, n_drawn - 1)]
         if self.scales and not self.reach:
             frequencies = frequencies * self.scales
         frequencies = on_grid(frequencies / self.length_scale, _FREQUENCY_BITS)[:, : self.n_inputs]
@@ -300,7 +314,7 @@ class FourierMap:
         return cls(**{name: value[name] for name in value.keys() - {"kind", "stream"}})
 
 
-_LATER = ("scales", "reach", "origins")
+_LATER = ("scales", "reach", "origins", "places")
 """What is written only where it says something."""
 _PARAMETERS = tuple(part.name for part in fields(FourierMap) if part.init and part.name not in _LATER)
 
@@ -560,6 +574,7 @@ class RandomFeatures:
         have the same length scale, but where a fit may find scales with a part of its budget
     columns : how many columns of the schema each feature is a function of, drawn with chances in proportion to the squared
         scales; 0 for all columns
+    knots : how many even knots of a number features of all columns see, where its curve has more; 0 for those of its curve
     if_found : whether a fit leaves them out unless a part of its budget finds that columns act together
 
     Raises
@@ -574,6 +589,7 @@ class RandomFeatures:
     seed: int = 0
     scales: tuple[float, ...] = ()
     columns: int = 0
+    knots: int = 0
     if_found: bool = False
 
     def __post_init__(self) -> None:
@@ -583,12 +599,14 @@ class RandomFeatures:
         scales = partial(_checked_list, check=_SCALE, refusal=SchemaError)
         few = partial(checked_whole, low=0, high=_MOST_FEATURES, refusal=SchemaError)
         keep(self, "random_features: ", number=number, length_scale=size, norm=size, seed=seed, scales=scales, columns=few)
-        keep(self, "random_features: ", if_found=partial(checked_flag, refusal=SchemaError))
+        keep(self, "random_features: ", knots=few, if_found=partial(checked_flag, refusal=SchemaError))
         if self.number % 2:
             raise SchemaError("random_features: number must be even, because each frequency gives a cosine and a sine.")
 
-    def appended_to(self, bound: GroupBound, names: Sequence[str]) -> CurvesAndFeatures:
+    def appended_to(self, bound: GroupBound, names: Sequence[str], hats: Sequence[int] = ()) -> CurvesAndFeatures:
         """The map that appends the features to rows of these groups of columns, each with the name of what it encodes.
+
+        Of the first groups, how many of their first columns are hats is said too.
 
         Raises
         ------
@@ -600,15 +618,25 @@ class RandomFeatures:
         try:
             scales, known = of_columns(self.scales, bound), list(dict.fromkeys(names))
             origins = of_columns([*map(known.index, names)], bound) if self.columns else ()
-            kind = (self.number, "rbf", self.length_scale, self.seed, not self.columns, scales, self.columns, origins)
+            seen = self.places_of(bound.sizes, hats)
+            kind = (self.number, "rbf", self.length_scale, self.seed, not self.columns, scales, self.columns, origins, seen)
             features = FourierMap(sum(bound.sizes), *kind)
         except ParameterError as error:
             raise SchemaError(f"random_features: {error}") from None
         return CurvesAndFeatures(features, self.norm, bound.l2_norm)
 
+    def places_of(self, sizes: Sequence[int], hats: Sequence[int]) -> tuple[float, ...]:
+        """The places of the columns of groups as for `FourierMap`, of `appended_to`: empty where no curve has more knots."""
+        places, start, intervals = list[float](), 0, self.knots + 1
+        for size, own in zip(sizes, chain(hats, repeat(0)), strict=False):
+            less = own - 1 - intervals if own - 1 > intervals > 1 else 0
+            places += [start + (k * intervals / (own - 1) if less and k < own else k - less) for k in range(size)]
+            start += size - less
+        return tuple(places) if start < len(places) else ()
+
     def to_dict(self) -> dict[str, Any]:
         """The form that a schema in JSON or TOML has."""
-        return described_fields(self, "number", "length_scale", "norm", "seed", "scales", "columns", "if_found")
+        return described_fields(self, "number", "length_scale", "norm", "seed", "scales", "columns", "knots", "if_found")
 
     def __str__(self) -> str:
         apart = " over a scale for each column" if self.scales and not self.columns else ""
