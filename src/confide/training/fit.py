@@ -64,6 +64,8 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
     with given.checked([specification]) as (rows,):
         rows.source.refuse_sums(partial(settings.row_sums, len(rows.domain)), with_moments=settings.has_intervals)
         plan = plan_for(settings, rows)
+        if rows.encoder is not None and getattr(plan, "without", None) is None:
+            rows = replace(rows, encoder=replace(rows.encoder, schema=rows.encoder.schema.with_features_always))
         design = settings.sampling_design(plan.problem.n_rows_low, has_weights=rows.has_weights)
         problem, source = plan.problem, rows.source
         unusual = cautions(plan.event.budget, problem.n_rows_low, problem.n_rows_high)
@@ -88,8 +90,6 @@ def model_of(fit: Fit, plan: Any, guarantee: Guarantee, rows: CheckedRows, setti
     if "without" in found and rows.encoder is not None:
         made, plan, settings = Encoder(rows.encoder.schema.without_features), plan.without, settings.without or settings
         rows = replace(rows, encoder=made, fourier=None, coefficient_names=coefficient_names(rows.columns, made, None))
-    elif rows.encoder is not None and getattr(plan, "without", None) is None:
-        rows = replace(rows, encoder=replace(rows.encoder, schema=rows.encoder.schema.with_features_always))
     if "scaling" in found and isinstance(rows.fourier, CurvesAndFeatures):
         rows = replace(rows, fourier=rows.fourier.scaled(found["scaling"]))
     if evidence is not None:
