@@ -21,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from joblib import parallel_backend
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
@@ -822,23 +823,26 @@ def test_a_ledger_pickles_as_its_path_and_identity(charged):
     assert ledger.spent() == again.spent() == ApproxDP(2.0, 1e-7)
 
 
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # numpy's threads are idle
 @pytest.mark.filterwarnings("ignore::confide.errors.BudgetWarning")
 def test_nested_fits_clones_and_deep_copies_charge_the_one_file(path, rows):
-    """A search inside a cross-validation, with worker processes outside."""
+    """A search inside a cross-validation, with worker processes outside, which are forked: joblib's own import all anew."""
     X, y = rows
     ledger = Ledger(path, limit=100.0)
     search = GridSearchCV(LogisticRegression(0.5, ledger=ledger), {"alpha": [0.1, 1.0]}, cv=2)
-    cross_val_score(clone(search), X, y, cv=2, n_jobs=2)
+    with parallel_backend("multiprocessing"):
+        cross_val_score(clone(search), X, y, cv=2, n_jobs=2)
     assert ledger.spent() == PureDP(2 * 5 * 0.5)
 
 
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore::confide.errors.BudgetWarning")
 def test_a_search_beyond_the_limit_stops_there(path, rows):
     """The fits that no longer fit raise; what was granted stays within the limit."""
     X, y = rows
     ledger = Ledger(path, limit=2.0)
     search = GridSearchCV(LogisticRegression(0.5, ledger=ledger), {"alpha": [0.1, 1.0]}, cv=3, n_jobs=2, error_score="raise")
-    with pytest.raises(BudgetExceeded):
+    with parallel_backend("multiprocessing"), pytest.raises(BudgetExceeded):
         search.fit(X, y)
     assert ledger.spent().epsilon <= 2.0
 
