@@ -38,7 +38,7 @@ from confide.data.files import (
 )
 from confide.effects.effects import has_effects
 from confide.effects.picture import common_limits, extremes, sparkline
-from confide.errors import FileError, InputError
+from confide.errors import FileError, InputError, wording
 from confide.estimators.linear_model import PrivateLinearModel, released_model
 from confide.estimators.released import ReleasedCoefficients, effects_of, words_on_noise
 from confide.features.columns import NumberColumn
@@ -207,7 +207,14 @@ def blocks_of_choices(model: Any, chosen: Schema | None, features: FourierMap | 
         ]:
             yield heading("Curves, chosen from public facts")
             yield table(("column", "knots", "between"), rows, words=("knots", "between"))
-            yield text("Between neighbouring knots a curve is a straight line. The schema, or --knots, may say other knots.")
+            bent = ", unless random features bend it" if chosen.random_features else ""
+            is_near = any(column.is_number and column.knots == column.high - column.low - 1.0 for column in chosen.columns)
+            near = [wording("knots of near whole numbers")] * is_near
+            yield text(
+                f"Between neighbouring knots a curve is a straight line{bent}.",
+                *near,
+                "The schema, or --knots, may say other knots.",
+            )
         if named := [" x ".join(interaction.columns) for interaction in chosen.interact if not interaction.is_curve]:
             more = f" and {len(named) - _MOST_NAMED:,} more" if len(named) > _MOST_NAMED else ""
             yield text(f"Interactions: {', '.join(named[:_MOST_NAMED])}{more}.")
