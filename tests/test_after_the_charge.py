@@ -377,6 +377,13 @@ def entries(folder):
         ),
         "bounds": lambda ledger: confide.private_bounds(FRAME, {"a": (-1, 1)}, budget=1.0, ledger=ledger),
         "description": lambda ledger: confide.describe(FRAME, SCHEMA_OF_COLUMNS, budget=1.0, ledger=ledger),
+        "description with correlations": lambda ledger: confide.describe(
+            SEEN,
+            Schema({"a": {"low": -1, "high": 1}, "years": {"low": 0.5, "high": 3.0}}),
+            budget=1.0,
+            correlations=True,
+            ledger=ledger,
+        ),
         "description of a file": lambda ledger: confide.describe(path, SCHEMA, budget=1.0, ledger=ledger),
         "levels": levels_of(FRAME),
         "levels of a file": levels_of(path),

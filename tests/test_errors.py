@@ -99,6 +99,7 @@ CALLS = {
     "CalibratedClassifier.save": lambda **flag: calibrated().save("no/such/folder.json", **flag),
     "PrivateSearchCV.save": lambda **flag: searched().save("no/such/folder.json", **flag),
     "attack": lambda **flag: confide.audit.attack(lambda _: [0.0], ([1.0],), ([2.0],), budget=1.0, n_releases=40, **flag),
+    "describe": lambda **flag: confide.describe(None, FLAGS_SCHEMA, budget=1.0, **flag),
     "evaluate": lambda **flag: confide.evaluate(*fitted(), budget=1.0, **flag),
     "open_rows": lambda **flag: confide.open_rows("no.csv", FLAGS_SCHEMA, **flag),
     "sample_size": lambda **flag: confide.planning.sample_size(fitted()[0], 2, excess=0.1, **flag),

@@ -155,6 +155,7 @@ CALLS = {
             "columns": None,
             "cross_tables": (),
             "quantiles": (0.5,),
+            "correlations": False,
             "level": 0.9,
         },
     ),

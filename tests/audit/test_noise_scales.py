@@ -134,6 +134,11 @@ CASES = {
     "levels": lambda: (LevelsPlan.of(2, ApproxDP(1.0, 1e-6), REPLACE), 4.0),
     "levels, absent": lambda: (LevelsPlan.of(3, ApproxDP(1.0, 1e-6), ADD), 3.0),
     "tables, pure": lambda: (SumPlan.of(Tables((3, 2), 2, REPLACE), PURE), 2 * 2.0 + 2 * 0.5 * 2.25),
+    # Of three columns at most two of three products change, by 2; a new row of four columns adds 1 to each of six.
+    "tables with products, pure": lambda: (SumPlan.of(Tables((3, 2), 3, REPLACE, 1, 3), PURE), 7.375 + 2 * 0.5 * 2.0),
+    "tables with products, concentrated": lambda: (
+        SumPlan.of(Tables((3,), 4, ADD, 1, 4), CONCENTRATED), math.sqrt(1.0 + 4 * 0.25 * 2.0 + 6 * 0.25),
+    ),
     "tables, concentrated": lambda: (SumPlan.of(Tables((3, 2), 0, REPLACE), CONCENTRATED), math.sqrt(4.0)),
     "atoms": lambda: (SumPlan.of(test_atoms.query(), CONCENTRATED, ("gaussian",), 0.04), math.sqrt(6.0) / 0.2),
     "atoms, pure": lambda: (SumPlan.of(test_atoms.query(), PURE, ("laplace",), 0.5), 6.0 / 0.5),
@@ -456,7 +461,8 @@ PLACES = {
     "sufficient_statistics.Statistics.distances": {"least squares", "least squares, approximate", "least squares, Laplace"},
     "sufficient_statistics.Statistics.spherical": {"least squares, spherical"},
     "tables.LevelsPlan.of": {"levels", "levels, absent"},
-    "tables.Tables.distances": {"tables, pure", "tables, concentrated", "atoms", "atoms, absent", "atoms, pure"},
+    "tables.Tables.distances": {"tables, pure", "tables, concentrated", "tables with products, pure",
+        "tables with products, concentrated", "atoms", "atoms, absent", "atoms, pure"},
 }  # fmt: skip
 LAWS = {
     "LatticeLaplace",

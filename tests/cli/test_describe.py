@@ -50,6 +50,19 @@ def test_programs_get_json_with_the_charge(charged):
     assert found["charge"]["charged"]["epsilon"] == 0.5
 
 
+def test_correlations_are_shown_and_written(charged):
+    """Of columns of numbers without missing cells, by name; where there are fewer than two nothing is charged."""
+    assert "at least two columns of numbers" in refused(*GIVEN, "--correlations", "--ledger", "study.db")
+    assert spent() == 0.0
+    Path("two.csv").write_text("age,[x]\n" + "20,1\n40,9\n60,3\n" * 100, encoding="utf-8")
+    Path("two.toml").write_text('[columns]\nage = { low = 0, high = 99 }\n"[x]" = { low = 0, high = 9 }\n', encoding="utf-8")
+    given = ("two.csv", "--schema", "two.toml", "--epsilon", "1", "--correlations", "--ledger", "study.db")
+    assert "Correlations" in run("describe", *given).stdout
+    written = json.loads(Path("description.json").read_text(encoding="utf-8"))
+    assert [pair["columns"] for pair in written["correlations"]["pairs"]] == [["age", "[x]"]]
+    assert spent() == 1.0
+
+
 def test_a_seed_makes_it_void(folder):
     """Exit code 3, and it is said first."""
     assert run(*GIVEN, "--seed", 3, code=3).stdout.lstrip().startswith("NOT PRIVATE")

@@ -60,6 +60,36 @@ def test_without_noise_it_is_what_pandas_says(frame):
     assert found.void is not None
 
 
+def test_correlations_without_noise_are_those_of_pandas(frame):
+    """Of columns of numbers without missing cells, clipped to their bounds, in their unit; and of the target."""
+    rows = frame.assign(gain=1e4 + 500.0 * frame["age"] + 1e4 * np.random.default_rng(1).random(3000))
+    gain = {"low": 1, "high": 1e5, "scale": "log"}
+    schema = Schema({"gain": gain, "income": gain | {"missing": True}}, {"column": "age", "low": 0, "high": 100})
+    found = confide.describe(rows, schema, budget=np.inf, correlations=True).correlations
+    assert found.names == ("gain", "age")
+    clipped = rows.assign(age=rows["age"].clip(0, 100))
+    pd.testing.assert_frame_equal(found.to_frame(), clipped[["gain", "age"]].corr(), atol=1e-5)
+    covariance = np.cov(clipped["gain"], clipped["age"], bias=True)
+    np.testing.assert_allclose(found.covariance, covariance, rtol=1e-3)
+
+
+def test_correlations_cost_noise_and_change_no_other_number(frame):
+    """One release and one charge; the plan says so before a row is read."""
+    schema = Schema({name: {"low": 0, "high": 100} for name in ("age", "years", "hours")})
+    rows = frame.assign(years=frame["age"] / 2.0, hours=np.random.default_rng(3).uniform(0.0, 100.0, 3000))
+    ledger = confide.Ledger(limit=2.0)
+    found = confide.describe(rows, schema, budget=0.5, correlations=True, ledger=ledger)
+    assert (len(ledger.entries()), ledger.spent().epsilon) == (1, 0.5)
+    plan = plan_of_description(schema, confide.PureDP(0.5), correlations=True)
+    assert found.plan.deviation == plan.deviation
+    # In L1: three tables of 2, three moments of 9/8, and two products that change by 1.
+    without = plan_of_description(schema, confide.PureDP(0.5))
+    assert plan.deviation / without.deviation == pytest.approx((9.375 + 2.0) / 9.375, rel=0.01)
+    exact = [confide.describe(rows, schema, budget=np.inf, correlations=given).to_dict() for given in (True, False)]
+    assert exact[0].pop("correlations")["names"] == ["age", "years", "hours"]
+    assert exact[0] == exact[1]
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_files_give_the_release_of_the_frame(frame, tmp_path, ending, monkeypatch):
     """In pieces, and in another order; a seed draws the same noise."""
@@ -111,6 +141,8 @@ def test_what_cannot_be_read_is_refused_before_the_charge(frame, tmp_path):
         ({"cross_tables": "colour"}, "must list pairs"),
         ({"quantiles": (0.5, 0.25)}, "rising order"),
         ({"quantiles": (0.0,)}, "strictly between"),
+        ({"correlations": True}, "at least two columns of numbers"),
+        ({"correlations": 1}, "correlations must be True or False"),
         ({"level": 1.0}, "level"),
         ({"schema": None}, "must be a Schema"),
     ],

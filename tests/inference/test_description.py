@@ -38,7 +38,7 @@ def summed(rows):
     colours, sizes, sexes = rows
     bins = np.where(np.isnan(sizes), BINS, np.clip(np.searchsorted(EDGES, sizes, side="right") - 1, 0, BINS - 1))
     cells = (colours, bins, sexes, 2 * colours + sexes)
-    return [counted(c, size) for c, size in zip(cells, SIZES, strict=True)], moments_of(sizes / 80.0 - 1.0)[None]
+    return [counted(c, size) for c, size in zip(cells, SIZES, strict=True)], moments_of(sizes / 80.0 - 1.0)
 
 
 def description(rows, budget, neighbours, seed, level=0.9):

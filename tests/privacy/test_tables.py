@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -15,7 +16,17 @@ from confide.privacy.gaussian import largest_mu
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
 from confide.privacy.noise import Entropy
 from confide.privacy.noisy_sum import SumPlan
-from confide.privacy.tables import MOMENT_SCALE, Tables, counted, l1_distance, l2_distance, moments_of, rows_of, spread
+from confide.privacy.tables import (
+    MOMENT_SCALE,
+    Tables,
+    counted,
+    l1_distance,
+    l2_distance,
+    moments_of,
+    products_of,
+    rows_of,
+    spread,
+)
 from tests.covering import pairs_of
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
@@ -29,7 +40,7 @@ VALUES = np.array([0.25, -0.5, np.nan, 1.0])
 
 def sums(cells=CELLS, values=VALUES):
     """The sums that a release is made of."""
-    return [counted(each, size) for each, size in zip(cells, SIZES, strict=True)], moments_of(values)[None]
+    return [counted(each, size) for each, size in zip(cells, SIZES, strict=True)], moments_of(values)
 
 
 def vector(cells, values):
@@ -64,6 +75,64 @@ def test_neighbours_are_as_far_apart_as_the_theorem_says(neighbours):
             l1, l2 = max(l1, np.abs(mine - other).sum()), max(l2, float(np.linalg.norm(mine - other)))
     assert l1 <= l1_distance(2, 1, neighbours) <= 1.001 * l1
     assert l2 <= l2_distance(2, 1, neighbours) <= 1.001 * l2
+
+
+def test_products_are_those_of_all_pairs_of_columns():
+    """Up to 2^-20 a row, clipped, in any order to the bit; a missing value adds nothing to its products."""
+    values = np.random.default_rng(1).uniform(-1.2, 1.2, (4, 600))
+    values[2, ::7] = np.nan
+    clipped = np.clip(np.nan_to_num(values), -1.0, 1.0)
+    exact = (clipped @ clipped.T)[np.triu_indices(4, 1)]
+    np.testing.assert_allclose(np.ldexp(products_of(values).astype(float), -20), exact, atol=600 * 2.0**-20)
+    assert (sum(products_of(piece[:, ::-1]) for piece in np.split(values, 8, axis=1)) == products_of(values)).all()
+    assert products_of(values[:1]).shape == (0,)
+
+
+@BOTH
+@pytest.mark.parametrize("columns", [2, 3, 4, 5])
+def test_products_of_neighbours_are_as_far_apart_as_the_theorem_says(neighbours, columns):
+    """Rows at all corners attain both bounds; 4,000 pairs of other rows stay below. Written out for two to five columns."""
+    rng = np.random.default_rng(columns)
+    corners = np.array(list(itertools.product((-1.0, 1.0), repeat=columns)))
+    pairs = [(corners[0], corner) for corner in corners]
+    pairs += [tuple(rng.choice([*rng.uniform(-1, 1, 9), -1.0, 0.0, 1.0, math.nan], (2, columns))) for _ in range(4000)]
+    l1 = l2 = 0.0
+    for x, y in pairs:
+        other = products_of(y[:, None]) if neighbours is REPLACE else 0
+        change = MOMENT_SCALE * np.ldexp((products_of(x[:, None]) - other).astype(float), -20)
+        l1, l2 = max(l1, float(np.abs(change).sum())), max(l2, float(np.linalg.norm(change)))
+    n_changed = {2: 1, 3: 2, 4: 4, 5: 6}[columns] if neighbours is REPLACE else {2: 1, 3: 3, 4: 6, 5: 10}[columns]
+    by = 1.0 if neighbours is REPLACE else 0.5
+    assert (l1, l2) == (n_changed * by, pytest.approx(math.sqrt(n_changed) * by))
+    assert l1_distance(0, 0, neighbours, columns) == pytest.approx(l1, rel=2.0**-15)
+    assert l2_distance(0, 0, neighbours, columns) == pytest.approx(l2, rel=2.0**-15)
+    assert l1_distance(0, 0, neighbours, columns) > l1
+    assert l2_distance(0, 0, neighbours, columns) > l2
+    # Beside tables and moments both add up: L1 distances as they are, L2 distances by their squares.
+    assert l1_distance(2, 3, neighbours, columns) == pytest.approx(l1_distance(2, 3, neighbours) + l1, rel=1e-4)
+    together = math.hypot(l2_distance(2, 3, neighbours), l2)
+    assert l2_distance(2, 3, neighbours, columns) == pytest.approx(together, rel=1e-4)
+
+
+@pytest.mark.parametrize("budget", [PureDP(0.7), ZCDP(0.1)], ids=lambda budget: budget.kind)
+def test_released_products_scatter_by_the_theorems_law(budget):
+    """1,000 releases of 6 products of 4 columns; noise 15% smaller or larger would be rejected."""
+    plan = SumPlan.of(Tables((3,), 4, REPLACE, 1, 4), budget)
+    assert plan.lattice.dimension == 3 + 2 * 4 + 6
+    values = np.random.default_rng(5).uniform(-1, 1, (4, 50))
+    moments = np.concatenate([*map(moments_of, values), products_of(values)])
+    entropy, rows = Entropy.seeded(4), ([counted(np.zeros(50, dtype=int), 3)], moments)
+    exact = np.ldexp(products_of(values).astype(float), -20)
+    noises = np.array([plan.release(rows, entropy).products for _ in range(1000)]) - exact
+    # One table, four columns of moments and four of six products that change by 2, in units of half of a product.
+    if budget.is_pure:
+        law = stats.laplace(scale=2.0 * (2.0 + 4.0 * 0.5 * 2.25 + 4.0) / 0.7)
+    else:
+        law = stats.norm(scale=2.0 * math.sqrt(2.0 + 4.0 + 4.0) / math.sqrt(0.2))
+    assert stats.kstest(noises.ravel(), law.cdf).pvalue > ACCEPT
+    for factor in (0.85, 1.15):
+        assert stats.kstest(factor * noises.ravel(), law.cdf).pvalue < 1e-3
+    assert np.abs(np.corrcoef(noises.T) - np.eye(6)).max() < 0.25
 
 
 def test_sums_do_not_depend_on_the_order_of_the_rows():
@@ -150,18 +219,18 @@ def test_the_less_noisy_law_is_taken():
     assert isinstance(SumPlan.of(Tables((3,) * 40, 0, REPLACE), ApproxDP(0.7, 1e-6)).lattice, LatticeGaussian)
 
 
-@pytest.mark.parametrize(("sizes", "moments"), [((), 0), ((3, 0), 0), ((3,), -1)])
-def test_a_plan_without_cells_is_refused(sizes, moments):
+@pytest.mark.parametrize(("sizes", "moments", "crossed"), [((), 0, 0), ((3, 0), 0, 0), ((3,), -1, 0), ((3,), 0, -1)])
+def test_a_plan_without_cells_is_refused(sizes, moments, crossed):
     """Before any row."""
     with pytest.raises(ParameterError, match="a table, a cell in each table"):
-        SumPlan.of(Tables(sizes, moments, REPLACE), PureDP(1.0))
+        SumPlan.of(Tables(sizes, moments, REPLACE, 1, crossed), PureDP(1.0))
 
 
 def test_sums_of_another_plan_are_refused():
     """Their number is public, and fixed by the plan."""
     plan = SumPlan.of(Tables(SIZES, 1, REPLACE), PureDP(1.0))
     counts, moments = sums()
-    for wrong in ((counts[::-1], moments), (counts[:1], moments), (counts, np.vstack([moments, moments]))):
+    for wrong in ((counts[::-1], moments), (counts[:1], moments), (counts, np.tile(moments, 2)), (counts, moments[None])):
         with pytest.raises(ParameterError, match="plan"):
             plan.release(wrong, Entropy.seeded(0))
 

@@ -45,7 +45,7 @@ def source_of(*rows):
 def query(neighbours=REPLACE, n_rows=(30, 30), persons=1):
     """The counts of the columns with a logarithmic scale."""
     sizes = tuple(n_cells(column) for column in ENCODER.sought)
-    return AtomsOfColumns(sizes, 0, neighbours, persons, ENCODER.sought, ENCODER.slots, n_rows)
+    return AtomsOfColumns(sizes, 0, neighbours, persons, 0, ENCODER.sought, ENCODER.slots, n_rows)
 
 
 def test_columns_are_counted_by_whole_number_and_by_what_is_none():

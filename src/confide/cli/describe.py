@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from confide.cli.options import Release, options_of_command
 from confide.errors import ParameterError
@@ -22,10 +22,11 @@ def describe(
     column: list[str] | None = None,
     cross: list[str] | None = None,
     quantile: list[float] | None = None,
+    correlations: bool = False,
     level: float = 0.95,
     out: Path = Path("description.json"),
 ) -> None:
-    """Describe private rows: counts of levels, means, standard deviations, quantiles and cross tables, with intervals.
+    """Describe private rows: counts, means, standard deviations, quantiles, cross tables and correlations, with intervals.
 
     All of it is one release and one charge. Rows are read block by block, and checked before anything is charged.
     """
@@ -36,8 +37,8 @@ def describe(
     known = Schema.from_toml(schema)
     files = release.checked_files(data, out, [schema], ".json", known)
     pairs, shares = _pairs(cross or [], known), tuple(quantile or (0.25, 0.5, 0.75))
-    make = partial(described, files, known, columns=column or None, cross_tables=pairs, quantiles=shares, level=level)
-    told = {"file": str(out)}
+    wanted: dict[str, Any] = {"cross_tables": pairs, "quantiles": shares, "correlations": correlations, "level": level}
+    make, told = partial(described, files, known, columns=column or None, **wanted), {"file": str(out)}
     release.written("description", out, make, lambda made: (json_text(made.to_dict()), made.to_dict() | told))
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.file_rows import ReadColumns, checked_columns
-from confide.errors import ParameterError, is_list, wording
+from confide.errors import ParameterError, checked_flag, is_list, wording
 from confide.estimators.evaluation import levels_shown, refuse_many_cells
 from confide.expected_noise import sentence_of_waste
 from confide.features.columns import CategoryColumn, Column, NumberColumn
@@ -25,7 +25,7 @@ from confide.parameters import checked
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.noise import Entropy
 from confide.privacy.noisy_sum import SumPlan
-from confide.privacy.tables import ReleasedTables, Tables, counted, moments_of
+from confide.privacy.tables import ReleasedTables, Tables, counted, moments_of, products_of
 from confide.training.charge import OwnRelease, keeps_released
 
 N_BINS = 64
@@ -42,13 +42,14 @@ def describe(
     columns: Iterable[str] | None = None,
     cross_tables: Iterable[tuple[str, str]] = (),
     quantiles: Sequence[float] = (0.25, 0.5, 0.75),
+    correlations: bool = False,
     level: float = 0.95,
     ledger: Ledger | Batch | None = None,
     neighbours: Literal["replace-one", "add-or-remove-one"] | Neighbours = "replace-one",
     max_rows_per_person: int = 1,
     random_state: int | None = None,
 ) -> Description:
-    """Describe private rows: counts of levels, means, standard deviations, quantiles and cross tables, with intervals.
+    """Describe private rows: counts, means, standard deviations, quantiles, cross tables and correlations, with intervals.
 
     This is the table with which a paper opens. All of it is one release with exact noise, and one charge. Fewer columns and
     fewer cross tables have less noise at the same budget.
@@ -69,6 +70,9 @@ def describe(
         Pairs of columns of categories whose rows are counted by the levels of both.
     quantiles : numbers, default (0.25, 0.5, 0.75)
         Strictly between 0 and 1, in rising order; () for none. They cost nothing beside the histogram of a column.
+    correlations : bool, default False
+        Whether to release correlations and covariances of all pairs of described columns of numbers in which no cell may be
+        missing. They make the noise of everything else larger.
     level : float, default 0.95
         Confidence level of each interval, strictly between 0 and 1.
     ledger : Ledger, batch of one, or None
@@ -118,9 +122,11 @@ def describe(
     schema = schema_at(schema)
     described, cross = _layout(schema, columns, cross_tables)
     tables = tuple(map(_table_of, described))
+    query = _query(tables, cross, correlations, asked.neighbours, asked.most_rows)
     lines = [NumberColumn(column.name, column.low, column.high) if column.is_number else None for column in described]
     shares, confidence = checked_quantiles(quantiles), checked_level(level)
-    plan = SumPlan.of(_query(tables, cross, asked.neighbours, asked.most_rows), asked.budget)
+    crossed = [query.n_crossed > 0 and table.may_correlate for table in tables]
+    plan = SumPlan.of(query, asked.budget)
     void = asked.void("the counts may reveal any row")
     whom: dict[str, Any] = {"person": schema.person, "cohort": schema.cohort}
     read, n_given = checked_columns(rows, Schema(described, **whom, table=schema.table), asked.persons)
@@ -129,9 +135,9 @@ def describe(
     hidden = 0.0 if n_rows is None else LEAST_SIGNAL * plan.deviation / max(n_rows, 1)
     waste = sentence_of_waste(hidden, "it hides every share and every mean")
     facts = (plan.budget, asked.neighbours, asked.most_rows, *whom.values(), n_rows)
-    asked = asked.decided_by(plan.event, described, cross, plan.query.sizes, *facts, schema=schema)
+    asked = asked.decided_by(plan.event, described, cross, query.sizes, query.n_crossed, *facts, schema=schema)
     interrupted = asked.interrupted
-    release = partial(_sums, plan, list(zip(tables, lines, strict=True)), cross, read)
+    release = partial(_sums, plan, list(zip(tables, lines, crossed, strict=True)), cross, read)
     released = asked.charged(release, plan.event, [plan.lattice], waste)
     return Description(plan, released, tables, cross, shares, confidence, n_rows, void, interrupted)
 
@@ -142,13 +148,15 @@ def plan_of_description(
     *,
     columns: Iterable[str] | None = None,
     cross_tables: Iterable[tuple[str, str]] = (),
+    correlations: bool = False,
     neighbours: str = "replace-one",
     max_rows_per_person: int = 1,
 ) -> SumPlan[Tables]:
     """The plan that `describe` makes of the same arguments, from public facts alone."""
     described, cross = _layout(schema_at(schema), columns, cross_tables)
     persons = checked("max_rows_per_person", max_rows_per_person)
-    return SumPlan.of(_query(tuple(map(_table_of, described)), cross, Neighbours.parse(neighbours), persons), budget)
+    tables = tuple(map(_table_of, described))
+    return SumPlan.of(_query(tables, cross, correlations, Neighbours.parse(neighbours), persons), budget)
 
 
 def _layout(schema: Any, columns: Any, cross_tables: Any) -> tuple[tuple[Column, ...], tuple[tuple[int, int], ...]]:
@@ -182,13 +190,21 @@ def _layout(schema: Any, columns: Any, cross_tables: Any) -> tuple[tuple[Column,
 
 
 def _query(
-    tables: tuple[ColumnTable, ...], cross: tuple[tuple[int, int], ...], neighbours: Neighbours, persons: int
+    tables: tuple[ColumnTable, ...],
+    cross: tuple[tuple[int, int], ...],
+    correlations: bool,
+    neighbours: Neighbours,
+    persons: int,
 ) -> Tables:
-    """The numbers of cells of all tables, and how many columns are numbers."""
+    """The numbers of cells of all tables, how many columns are numbers, and how many of them are correlated."""
+    n_crossed = sum(table.may_correlate for table in tables) if checked_flag("correlations", correlations) else 0
+    if correlations and n_crossed < 2:
+        raise ParameterError(wording("columns to correlate"))
     single = [table.n_cells for table in tables]
     sizes = (*single, *(single[first] * single[second] for first, second in cross))
-    refuse_many_cells(sizes, "describe fewer columns or cross tables")
-    return Tables(sizes, sum(bool(table.edges) for table in tables), neighbours, persons)
+    query = Tables(sizes, sum(bool(table.edges) for table in tables), neighbours, persons, n_crossed)
+    refuse_many_cells((query.size,), "describe fewer columns or cross tables")
+    return query
 
 
 def _pair(pair: Any, chosen: tuple[Column, ...], names: list[str]) -> tuple[int, int]:
@@ -211,22 +227,24 @@ def _table_of(column: Column) -> ColumnTable:
 
 def _sums(
     plan: SumPlan[Tables],
-    columns: list[tuple[ColumnTable, NumberColumn | None]],
+    columns: list[tuple[ColumnTable, NumberColumn | None, bool]],
     cross: tuple[tuple[int, int], ...],
     read: ReadColumns,
     entropy: Entropy,
 ) -> ReleasedTables:
     """Add up what each row has in each table, as integers, in whatever order rows come; and release the sums."""
     counts = [np.zeros(size, dtype=np.int64) for size in plan.query.sizes]
-    moments = np.zeros((plan.query.n_moments, 2), dtype=np.int64)
+    moments = np.zeros(2 * plan.query.n_moments + plan.query.n_products, dtype=np.int64)
     for piece in read():
-        cells, of_numbers = [], iter(moments)
-        for (table, line), values in zip(columns, piece, strict=True):
+        # Numbers are in units of half the range of their column, whatever its scale.
+        cells, numbers, crossed = [], [], []
+        for (table, line, is_crossed), values in zip(columns, piece, strict=True):
             cells.append(_cells(table, values))
             if line is not None:
-                # In units of half the range, whatever the scale of the column.
-                total = next(of_numbers)
-                total += moments_of(line.stretched(values.astype(np.float64)))
+                numbers.append(line.stretched(values.astype(np.float64)))
+                crossed += [numbers[-1]] * is_crossed
+        products = [products_of(np.array(crossed))] if crossed else []
+        moments += np.concatenate([np.zeros(0, dtype=np.int64), *map(moments_of, numbers), *products])
         pairs = [cells[first] * plan.query.sizes[second] + cells[second] for first, second in cross]
         for totals, of_rows in zip(counts, (*cells, *pairs), strict=True):
             totals += counted(of_rows, totals.size)

@@ -465,7 +465,7 @@ def _released(planned: PlannedEvaluation, sources: Sequence[CheckedSource], entr
         # The cells of the negative class stand first.
         counts: Array = plan.release(sums[0], entropy)
         return (counts[::-1].copy() if planned.layout.shows_first else counts,)
-    released: ReleasedTables = plan.release((list(map(rows_of, sums)), np.zeros((0, 2), dtype=np.int64)), entropy)
+    released: ReleasedTables = plan.release((list(map(rows_of, sums)), np.zeros(0, dtype=np.int64)), entropy)
     return released.counts
 
 

@@ -19,7 +19,7 @@ from confide.blocks import Block, Shown, as_json, frame_of, heading, json_value,
 from confide.errors import ParameterError, is_list, is_number
 from confide.inference.rates import HIDDEN, LEAST_SIGNAL, UNKNOWN, Rate, quantile_of, within
 from confide.privacy.noisy_sum import SumPlan
-from confide.privacy.tables import ReleasedTables, Tables, common_total, deviation_of_moments
+from confide.privacy.tables import MOMENT_SCALE, ReleasedTables, Tables, common_total, deviation_of_moments
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -159,6 +159,55 @@ class CrossTable:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Correlations:
+    """Correlations and covariances of the columns of numbers in which no cell may be missing.
+
+    Attributes
+    ----------
+    names : tuple of str
+    covariance, correlation : arrays (k, k)
+        Positive semi-definite: negative eigenvalues, which noise makes, were set to 0. Covariances are in the units of their
+        columns. Numbers that the noise hides are there too; a column whose variance is hidden altogether has correlations
+        of 0.
+    correlations, covariances : dict of (str, str) to Rate
+        One number for each pair of columns, with its interval.
+    """
+
+    names: tuple[str, ...]
+    covariance: Array
+    correlation: Array
+    correlations: Mapping[tuple[str, str], Rate]
+    covariances: Mapping[tuple[str, str], Rate]
+
+    def to_frame(self) -> pd.DataFrame:
+        """The matrix of correlations, with the columns by name."""
+        return frame_of(self.correlation, index=list(self.names), columns=list(self.names))
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form."""
+        pairs = [
+            {"columns": list(pair), "correlation": json_value(rate), "covariance": json_value(self.covariances[pair])}
+            for pair, rate in self.correlations.items()
+        ]
+        return as_json(self, "names covariance correlation pairs", pairs=pairs)
+
+
+def semi_definite(matrix: Array) -> tuple[Array, Array]:
+    """The nearest symmetric matrix (k, k) without negative eigenvalues, and what it is with a diagonal of 1.
+
+    A row and column whose number on the diagonal is 0 are 0 beside the diagonal in both.
+    """
+    values, vectors = np.linalg.eigh(matrix)
+    nearest = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    nearest = 0.5 * (nearest + nearest.T)
+    lengths = np.sqrt(np.maximum(np.diagonal(nearest), 0.0))
+    scales = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > _CLOSE * lengths.max(initial=0.0))
+    unit = np.clip(nearest * np.outer(scales, scales), -1.0, 1.0)
+    np.fill_diagonal(unit, 1.0)
+    return nearest, unit
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Description(Shown):
     """A description of private rows. Public: made of one release of noisy sums and of public facts.
 
@@ -244,6 +293,75 @@ class Description(Shown):
             crossed.append(CrossTable((first.name, second.name), (first.levels, second.levels), made))
         return tuple(crossed)
 
+    @property
+    def correlations(self) -> Correlations | None:
+        """Of the columns of numbers in which no cell may be missing; None if they were not asked for."""
+        if not self.plan.query.n_crossed:
+            return None
+        of_numbers = zip((table for table in self.tables if table.edges), self.released.moments, strict=True)
+        tables, moments = zip(*((table, both) for table, both in of_numbers if table.may_correlate), strict=True)
+        # In units of half the range of each column.
+        total, names = max(1.0, self.n_rows), tuple(table.name for table in tables)
+        means, squares = np.clip(np.array(moments).T / total, [[-1.0], [0.0]], 1.0)
+        above = np.triu_indices(len(names), 1)
+        second = np.diag(squares)
+        second[above] = second.T[above] = self.released.products / total
+        raw = second - np.outer(means, means)
+        covariance, correlation = semi_definite(raw)
+        half_ranges = np.array([0.5 * (table.edges[-1] - table.edges[0]) for table in tables])
+        rates, covariances = {}, {}
+        for i, j in zip(*above, strict=True):
+            pair, both = (names[i], names[j]), [i, j]
+            ends, half = self._correlation(means[both], second[np.ix_(both, both)], total)
+            value, of_both = float(correlation[i, j]), float(covariance[i, j])
+            middle = float(raw[i, j]) if half else of_both
+            rates[pair] = UNKNOWN if ends is None else within(value, *(ends if half else (value, value)), -1.0, 1.0)
+            rate = within(of_both, middle - half, middle + half, -1.0, 1.0)
+            covariances[pair] = rate.scaled(float(half_ranges[i] * half_ranges[j]))
+        return Correlations(names, covariance * np.outer(half_ranges, half_ranges), correlation, rates, covariances)
+
+    def _correlation(self, means: Array, second: Array, total: float) -> tuple[tuple[float, float] | None, float]:
+        """The ends of the interval of a correlation, and half the interval of a covariance.
+
+        Every r at which c - r w, with c the covariance and w the root of the product of the variances, is no larger than the
+        noise makes it: the interval of Fieller, which keeps its level where variances are noisy. There is none where a
+        variance is not known well enough to divide by.
+
+        Parameters
+        ----------
+        means, second : of two columns, (2,) and (2, 2), in units of half their ranges
+        total : the number of rows
+        """
+        covariance, variances = second[0, 1] - means[0] * means[1], np.diagonal(second) - means**2
+        # How c moves with the noise of the product, the squares, the sums and the number of rows, in that order.
+        of_total = 0.0 if self.n_rows_is_public else MOMENT_SCALE * math.sqrt(self._of_total)
+        moves = np.array([1.0, 0.0, 0.0, *-means[::-1], of_total * (2.0 * means[0] * means[1] - second[0, 1])])
+        half = self._of_moments_by(moves) / total
+        doubts = deviation_of_moments(self.plan) / total * np.sqrt(1.0 + 4.0 * means**2)
+        if (variances <= LEAST_SIGNAL * doubts).any():
+            return None, half
+        root = math.sqrt(variances[0] * variances[1])
+        # And how w does: by half of it times the part by which each variance moves.
+        shares = 0.5 * root / variances
+        of_rows = of_total * float(shares @ (2.0 * means**2 - np.diagonal(second)))
+        moves_of_root = np.array([0.0, *shares, *(-2.0 * shares * means), of_rows])
+        together = moves - min(1.0, max(-1.0, covariance / root)) * moves_of_root
+        times = self._of_moments_by(together) / total / math.hypot(*together)
+        # (c - r w)^2 <= times^2 |moves - r moves_of_root|^2, a quadratic inequality in r.
+        a = root**2 - times**2 * float(moves_of_root @ moves_of_root)
+        b = covariance * root - times**2 * float(moves @ moves_of_root)
+        c = covariance**2 - times**2 * float(moves @ moves)
+        if a <= 0.0:
+            return None, half
+        apart = math.sqrt(max(0.0, b * b - a * c))
+        return ((b - apart) / a, (b + apart) / a), half
+
+    def _of_moments_by(self, weights: Array) -> float:
+        """Half of the interval of a weighted sum of noises of moments."""
+        squares = float(weights @ weights)
+        kurtosis = self.plan.excess_kurtosis * float((weights**4).sum()) / squares**2 if squares else 0.0
+        return deviation_of_moments(self.plan) * math.sqrt(squares) * quantile_of(self.level, kurtosis)
+
     def _unbiased(self, released: Array) -> Array:
         """The counts of one table; the error that the noise made in a public total is taken evenly from all cells."""
         return released + (self.n_rows - released.sum()) / released.size if self.n_rows_is_public else released
@@ -269,14 +387,20 @@ class Description(Shown):
         # A noisy number of rows bounds no count, and adds its own doubt to a share.
         if total < 1.0 or (half > 0.0 and raw - half <= 0.0 and raw + half >= total):
             return UNKNOWN, UNKNOWN
-        # The variance of the number of rows in variances of a count: it is a mean of the totals of all tables, each with the
-        # weight of its variance.
-        of_total = 1.0 / sum(1.0 / size_of_table for size_of_table in self.plan.query.sizes)
+        of_total = self._of_total
         is_known = half == 0.0 or total >= LEAST_SIGNAL * self.plan.deviation * math.sqrt(of_total)
         share = value / total
         half_of_share = half * math.sqrt(1.0 + of_total * share * (share - 2.0 / size)) / total
         ends = raw / total - half_of_share, raw / total + half_of_share
         return within(value, raw - half, raw + half, 0.0, math.inf), within(share, *ends, 0.0, 1.0) if is_known else UNKNOWN
+
+    @property
+    def _of_total(self) -> float:
+        """The variance of the number of rows in variances of a count, where it is private.
+
+        The number is a mean of the totals of all tables, each with the weight of its variance.
+        """
+        return 1.0 / sum(1.0 / size for size in self.plan.query.sizes)
 
     def _half_width(self, weights: Array) -> float:
         """Half of the interval of a weighted sum of the counts (k,) of one table."""
@@ -357,6 +481,10 @@ class Description(Shown):
             lines += [(number.name, "quantile", f"{q:g}", rate) for q, rate in number.quantiles.items()]
             if number.missing is not None:
                 lines.append((number.name, "share missing", "", number.missing))
+        if found := self.correlations:
+            for (name, other), rate in found.correlations.items():
+                lines.append((name, "correlation", other, rate))
+                lines.append((name, "covariance", other, found.covariances[name, other]))
         rows = [(*labels, rate.value, rate.low, rate.high) for *labels, rate in lines]
         names = ["column", "statistic", "of", "value", "low", "high"]
         return frame_of(rows, columns=names).astype(dict.fromkeys(names[3:], float))
@@ -380,6 +508,7 @@ class Description(Shown):
             "cross_tables": [
                 as_json(table, "columns levels counts", columns=list(table.names)) for table in self.cross_tables
             ],
+            **({} if (found := self.correlations) is None else {"correlations": found.to_dict()}),
             **as_json(self.plan, "budget neighbours"),
             "noise_deviation": self.plan.deviation,
             **as_json(self, "void interrupted"),
@@ -393,6 +522,10 @@ class Description(Shown):
         if self.numbers:
             cells = [row for number in self.numbers for row in number.cells()]
             yield Block("table", cells, ("column", "number", "value", "low", "high"), words=("number",))
+        if found := self.correlations:
+            yield heading("Correlations")
+            pairs = [(*pair, *rate.texts(2)) for pair, rate in found.correlations.items()]
+            yield Block("table", pairs, ("column", "with", "correlation", "low", "high"), words=("with",))
         for category in self.categories:
             yield heading(category.name)
             yield Block("table", category.cells(), ("level", "rows", "share", "low", "high"))
@@ -427,6 +560,11 @@ class ColumnTable:
     edges: tuple[float, ...] = ()
     has_missing: bool = False
     unit: str | None = None
+
+    @property
+    def may_correlate(self) -> bool:
+        """Whether the column has a correlation with others: it is one of numbers, of which none may be missing."""
+        return bool(self.edges) and not self.has_missing
 
     @property
     def n_cells(self) -> int:

@@ -1,8 +1,9 @@
 """Counts of rows by cell, several tables of counts with moments of columns, and counts of levels that nobody can list.
 
 Every row lies in exactly one cell of each table, or spreads one unit over cells of it, and adds two numbers for each column
-of moments: its value between -1 and 1, and the square of it. All are integers or multiples of one power of two, so sums are
-exact in every order of the rows. Proofs: proofs/counts.md, proofs/tables.md and proofs/levels.md.
+of moments: its value between -1 and 1, and the square of it; and for each pair of some columns the product of their values.
+All are integers or multiples of one power of two, so sums are exact in every order of the rows. Proofs: proofs/counts.md,
+proofs/tables.md and proofs/levels.md.
 """
 
 from __future__ import annotations
@@ -82,32 +83,41 @@ class ReleasedTables:
     ----------
     counts : tuple of arrays, one for each table
     moments : array (n_moments, 2), the sums of values and of squares
+    products : array (n_products,), the sums of products of pairs of columns, in the order of an upper triangle
     """
 
     counts: tuple[Array, ...]
     moments: Array
+    products: Array
 
 
 @dataclass(frozen=True, slots=True)
 class Tables(SumQuery):
-    """Several tables of counts, and of several columns the sum and the sum of squares.
+    """Several tables of counts, of several columns the sum and the sum of squares, and of pairs of them that of products.
 
     Attributes
     ----------
     sizes : tuple of int, the number of cells of each table
     n_moments : int, the number of columns with moments
     neighbours, rows_per_person : whom the release protects
+    n_crossed : int, the number of columns of which each pair has a product; 0 for none
     """
 
     sizes: tuple[int, ...]
     n_moments: int
     neighbours: Neighbours
     rows_per_person: int = 1
+    n_crossed: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sizes", tuple(map(int, self.sizes)))
-        if not self.sizes or min(self.sizes) < 1 or self.n_moments < 0 or self.rows_per_person < 1:
+        if not self.sizes or min(*self.sizes, self.rows_per_person) < 1 or min(self.n_moments, self.n_crossed) < 0:
             raise ParameterError("a description needs a table, a cell in each table, and at least one row a person.")
+
+    @property
+    def n_products(self) -> int:
+        """The number of pairs of columns whose products are summed."""
+        return self.n_crossed * (self.n_crossed - 1) // 2
 
     @property
     def protected(self) -> Tables:
@@ -115,51 +125,64 @@ class Tables(SumQuery):
 
     @property
     def size(self) -> int:
-        return sum(self.sizes) + 2 * self.n_moments
+        return sum(self.sizes) + 2 * self.n_moments + self.n_products
 
     @property
     def distances(self) -> tuple[float, float]:
         """Theorem 1 of proofs/tables.md."""
-        facts = (len(self.sizes), self.n_moments, self.neighbours)
+        facts = (len(self.sizes), self.n_moments, self.neighbours, self.n_crossed)
         return l2_distance(*facts), l1_distance(*facts)
 
     def check(self, rows: tuple[Sequence[Array], NDArray[np.int64]]) -> None:
         counts, moments = rows
-        if moments.shape != (self.n_moments, 2) or tuple(table.shape for table in counts) != tuple(zip(self.sizes)):
+        sizes = tuple(table.shape for table in counts)
+        if moments.shape != (2 * self.n_moments + self.n_products,) or sizes != tuple(zip(self.sizes)):
             raise ParameterError(ANOTHERS)
 
     def summed(self, rows: tuple[Sequence[Array], NDArray[np.int64]]) -> Array:
         """Of each table the sum over all rows of `counted`, or of `spread` in rows (`rows_of`), then scaled moments.
 
-        The moments (n_moments, 2) are the sum of `moments_of` over all rows, for each column.
+        The moments (2 * n_moments + n_products,) are the sum over all rows of `moments_of`, for each column, and then of
+        `products_of`.
         """
         counts, moments = rows
-        scaled = MOMENT_SCALE * np.ldexp(moments.astype(np.float64), -_DIGITS).ravel()
+        scaled = MOMENT_SCALE * np.ldexp(moments.astype(np.float64), -_DIGITS)
         return np.concatenate([*(table.astype(np.float64) for table in counts), scaled])
 
     def decoded(self, plan: SumPlan[Tables], sums: Array) -> ReleasedTables:
-        ends = np.cumsum(self.sizes)
-        tables = np.split(sums[: ends[-1]], ends[:-1])
-        return ReleasedTables(tuple(tables), (sums[ends[-1] :] / MOMENT_SCALE).reshape(self.n_moments, 2))
+        ends = np.cumsum((*self.sizes, 2 * self.n_moments))
+        *tables, moments, products = np.split(sums, ends)
+        return ReleasedTables(tuple(tables), moments.reshape(-1, 2) / MOMENT_SCALE, products / MOMENT_SCALE)
 
 
 def deviation_of_moments(plan: SumPlan[Tables]) -> float:
-    """Standard deviation of the noise on a sum of values, or of squares, in units of half the range of the column."""
+    """Standard deviation of the noise on a sum of values, squares or products, in units of half the range of a column."""
     return float(plan.deviation / MOMENT_SCALE)
 
 
-def l1_distance(n_tables: int, n_moments: int, neighbours: Neighbours) -> float:
+def l1_distance(n_tables: int, n_moments: int, neighbours: Neighbours, n_crossed: int = 0) -> float:
     """The largest L1 distance of the scaled sums of neighbours."""
     # Theorem 1: a replaced row leaves one cell and enters another; (x - y) + (x^2 - y^2) is at most 9/4.
     of_table, of_moments = (2.0, 2.25) if neighbours is Neighbours.REPLACE_ONE else (1.0, 2.0)
-    return (n_tables * of_table + n_moments * MOMENT_SCALE * of_moments * _ROUNDED) * _UP
+    changed, most = _changed_products(n_crossed, neighbours)
+    return (n_tables * of_table + MOMENT_SCALE * (n_moments * of_moments + changed * most) * _ROUNDED) * _UP
 
 
-def l2_distance(n_tables: int, n_moments: int, neighbours: Neighbours) -> float:
+def l2_distance(n_tables: int, n_moments: int, neighbours: Neighbours, n_crossed: int = 0) -> float:
     """The largest L2 distance of the scaled sums of neighbours."""
     # Theorem 1: (x - y)^2 + (x^2 - y^2)^2 is at most 4, and x^2 + x^4 at most 2.
     of_table, of_moments = (2.0, 4.0) if neighbours is Neighbours.REPLACE_ONE else (1.0, 2.0)
-    return math.sqrt(n_tables * of_table + n_moments * MOMENT_SCALE**2 * of_moments * _ROUNDED**2) * _UP
+    changed, most = _changed_products(n_crossed, neighbours)
+    scaled = MOMENT_SCALE**2 * (n_moments * of_moments + changed * most**2) * _ROUNDED**2
+    return math.sqrt(n_tables * of_table + scaled) * _UP
+
+
+def _changed_products(n_crossed: int, neighbours: Neighbours) -> tuple[int, float]:
+    """How many products of pairs one row changes at most, and by how much each of them, in the worst case. Theorem 1."""
+    if neighbours is Neighbours.REPLACE_ONE:
+        # The pairs of a column whose value changes sign and one whose value does not: half of the columns each.
+        return n_crossed**2 // 4, 2.0
+    return n_crossed * (n_crossed - 1) // 2, 1.0
 
 
 def counted(cells: NDArray[np.integer], size: int) -> NDArray[np.int64]:
@@ -199,8 +222,24 @@ def moments_of(values: Array) -> NDArray[np.int64]:
 
     Each value is clipped to [-1, 1] and rounded by itself, so the sums do not depend on the order of the rows.
     """
-    present = np.clip(np.where(np.isnan(values), 0.0, values), -1.0, 1.0)
-    return np.asarray(np.rint(np.ldexp(np.stack([present, present * present]), _DIGITS)).astype(np.int64).sum(axis=1))
+    present = _present(values)
+    return _in_units(np.stack([present, present * present]))
+
+
+def products_of(values: Array) -> NDArray[np.int64]:
+    """(k (k - 1) / 2,): the sums of products of all pairs of k columns (k, n), otherwise as `moments_of`."""
+    present = _present(values)
+    sums = [_in_units(first * present[place:]) for place, first in enumerate(present, 1)]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *sums])
+
+
+def _present(values: Array) -> Array:
+    return np.clip(np.where(np.isnan(values), 0.0, values), -1.0, 1.0)
+
+
+def _in_units(numbers: Array) -> NDArray[np.int64]:
+    """Sums (m,) of numbers (m, n) between -1 and 1, each of which is rounded to units of 2^-20."""
+    return np.asarray(np.rint(np.ldexp(numbers, _DIGITS)).astype(np.int64).sum(axis=1))
 
 
 def common_total(tables: Sequence[Array]) -> float:
