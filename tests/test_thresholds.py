@@ -139,6 +139,7 @@ NO_SIZES: dict[str, dict[str, str]] = {
         "LARGEST_BOUND": "a norm",
         "LARGEST_SAFE_SQUARE": "a norm",
     },
+    "erm.target_losses": {"_TINY": "a norm", "_HUGE": "a norm", "_STEPS_TO_KINK": "accuracy", "_UP": "accuracy"},
     "solvers.cheap_gradients": {
         "_USUAL_ERROR": "accuracy",
         "_OVER_MEASURED": "accuracy",

@@ -76,7 +76,7 @@ confide_fit <- function(formula, data, epsilon = NULL, ledger = NULL, schema = N
 
 # What glm() has under another name, or cannot be had here. Nothing of it is evaluated.
 .GLM <- c(
-  family = 'choose the model by model =: "logistic" for binomial(), "poisson" for poisson(), "ridge" for gaussian()',
+  family = 'choose the model by model =: "logistic" for binomial(), "poisson" for poisson(), "ridge" for gaussian(); loss = "gamma" for Gamma("log")',
   weights = "the weights of rows are a column of the data that the schema names: weight = list(column = , high = )",
   subset = "choose the rows of data before the fit, by a public rule",
   na.action = "a column whose cells may be missing says so in its description: list(low = , high = , missing = TRUE)",

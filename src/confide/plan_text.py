@@ -340,7 +340,7 @@ def _loss(loss: Any) -> str:
         return ""
     if loss.threshold is not None:
         longest = " times the largest norm of a row over its norm" if loss.by_length else ""
-        return f"{_NAMES_OF_LOSSES[loss.name]}, slopes clipped at the threshold {loss.threshold:.6g}{longest}"
+        return f"{_NAMES_OF_LOSSES.get(loss.name, loss.name)}, slopes clipped at the threshold {loss.threshold:.6g}{longest}"
     if loss.joint is not None:
         kind = "hinge" if loss.target_bound is None else f"{loss.name} error"
         return f"{kind} with a joint of half-width {loss.joint:.3g}"

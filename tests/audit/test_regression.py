@@ -38,6 +38,21 @@ LOSSES = {
         (1.0, -1.0),
         1.0,
     ),
+    # There the slopes of a cost of 10, which is far above the mean, reach the threshold too.
+    "gamma": (
+        lambda budget, **given: ERMRegressor(budget, loss="gamma", target_low=0.5, target_high=10.0, threshold=1.0, **given),
+        (10.0, 10.0),
+        (1.0, -1.0),
+        1.0,
+    ),
+    "spread counts": (
+        lambda budget, **given: ERMRegressor(
+            budget, loss="negative_binomial", dispersion=0.5, target_bound=10.0, threshold=1.0, **given
+        ),
+        (10.0, 10.0),
+        (1.0, -1.0),
+        1.0,
+    ),
     "erm regressor": (
         lambda budget, **given: ERMRegressor(budget, loss=Pseudo(0.1), target_bound=1.0, **given),
         (-1.0, 1.0),
@@ -92,13 +107,19 @@ AUDITS = [
     ("clipped", APPROXIMATE, "output"),
     ("poisson", PURE, "objective"),
     ("poisson", APPROXIMATE, "objective"),
+    ("gamma", PURE, "objective"),
+    ("gamma", APPROXIMATE, "output"),
+    ("spread counts", APPROXIMATE, "objective"),
+    ("spread counts", CONCENTRATED, "output"),
     ("erm regressor", PURE, "objective"),
     ("erm regressor", APPROXIMATE, "objective"),
     ("erm classifier", PURE, "objective"),
     ("erm classifier", APPROXIMATE, "objective"),
 ]
 NAMES = [f"{name}, {budget.kind}, {mechanism}" for name, budget, mechanism in AUDITS]
-POWERFUL = [number for number, (name, _, _) in enumerate(AUDITS) if name in ("huber", "clipped", "poisson")]
+POWERFUL = [
+    number for number, (name, _, _) in enumerate(AUDITS) if name in ("huber", "clipped", "poisson", "gamma", "spread counts")
+]
 """The user's losses are nowhere quite as steep as they declare, so more releases would be needed."""
 
 

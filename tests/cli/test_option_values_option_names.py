@@ -106,6 +106,7 @@ NOT_BY_A_COMMAND_EITHER = (
     "private_bounds releases quantiles",
     "target_low and target_high must both be given",  # a schema says the range
     "target_low and target_high are not needed",
+    "or give target_low and target_high.",
     "the exposure of each row is needed where",
     "set CONFIDE_DEBUG=1",
     "must be a confide.",

@@ -14,7 +14,7 @@ from confide.data.arrays import ArrayBlocks, EncodedBlocks, MemorySource
 from confide.erm.losses import Hinge, HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
-from confide.erm.target_losses import PoissonLoss, SquaredLoss
+from confide.erm.target_losses import MeanLoss, SquaredLoss
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
 
@@ -24,7 +24,7 @@ LOSSES = [
     HuberHinge(0.3),
     SmoothHinge(2.0**-12),
     SquaredLoss(2.0, 1.5),
-    PoissonLoss(3.0, 2.0),
+    MeanLoss(3.0, 2.0),
 ]
 
 
@@ -134,7 +134,7 @@ def test_every_loss_that_the_kernel_knows(compiled, instructions, loss, weighted
 def test_counts_with_exposures_are_those_of_numpy(compiled, instructions, order):
     """Of arrays and of codes, in several blocks; exposures beyond their bounds, and one that is no number, the least."""
     rng, n = np.random.default_rng(5), 901
-    loss, bound = PoissonLoss(6.0, 4.0, exposure=(0.5, 20.0)), BallBound(np.inf)
+    loss, bound = MeanLoss(6.0, 4.0, exposure=(0.5, 20.0)), BallBound(np.inf)
     targets = np.zeros(n, [("count", float), ("exposure", float)])
     targets["count"], targets["exposure"] = rng.normal(size=n) * 5.0, rng.uniform(0.1, 30.0, n)
     targets["exposure"][::50] = np.nan

@@ -20,7 +20,7 @@ from confide.erm.linear_sums import SumOfRows
 from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge
 from confide.erm.row_bounds import BallBound, Centred
 from confide.erm.row_sums import RowSum
-from confide.erm.target_losses import PoissonLoss, SquaredLoss
+from confide.erm.target_losses import MeanLoss, SquaredLoss
 from confide.erm.transformed_losses import ClippedSlopes
 from tests.compiled.test_sums_scaled_sums import fixed
 
@@ -307,7 +307,7 @@ def test_a_pass_reads_labels_and_weights_of_the_same_rows():
 @pytest.mark.parametrize(
     "row_sum",
     [
-        RowSum(PoissonLoss(1.0, 1.0), BallBound(1.0), 0.0, 1),
+        RowSum(MeanLoss(1.0, 1.0), BallBound(1.0), 0.0, 1),
         RowSum(SquaredLoss(1.0, 1.0, by_length=True), BallBound(1.0), 0.0, 1),
         RowSum(ClippedSlopes(LogisticLoss(), 0.3), BallBound(1.0), 0.0, 1),
         RowSum(LogisticLoss(), type("Other", (Centred,), {"__slots__": ()})(BallBound(1.0), (0.0,) * 6, 1.0), 0.0, 1),
@@ -570,7 +570,7 @@ def test_whether_the_kernel_is_tried_depends_on_no_row(monkeypatch, untried, row
     rows_of_case = source_of(rows, np.ones(len(rows), np.int8))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        rows_of_case.sum_over_rows(RowSum(PoissonLoss(1.0, 1.0), BallBound(1.0), 0.0, 1), np.zeros((1, 5)))
+        rows_of_case.sum_over_rows(RowSum(MeanLoss(1.0, 1.0), BallBound(1.0), 0.0, 1), np.zeros((1, 5)))
     with pytest.warns(RuntimeWarning, match="computes wrongly"):
         rows_of_case.sum_over_rows(KNOWN, np.zeros((1, 5)))
 

@@ -12,12 +12,12 @@ from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.group_bounds import GroupBound
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
-from confide.erm.target_losses import PoissonLoss, SquaredLoss
+from confide.erm.target_losses import MeanLoss, SquaredLoss
 from confide.errors import ParameterError
 
 HUBER, WIDE = SquaredLoss(1.0, 0.1), SquaredLoss(0.5, 3.0)
 CLIPPED = SquaredLoss(1.0, 0.1, by_length=True)
-COUNTS, MANY = PoissonLoss(4.0, 0.5), PoissonLoss(2.0, 30.0)
+COUNTS, MANY = MeanLoss(4.0, 0.5), MeanLoss(2.0, 30.0)
 LOSSES = [HUBER, WIDE, COUNTS, MANY]
 NAMES = ["huber", "wide huber", "poisson", "loose poisson"]
 SCORES = np.unique(np.concatenate([np.linspace(-12.0, 12.0, 24_001), np.geomspace(1e-9, 1e3, 200)]))
@@ -133,7 +133,7 @@ def test_the_computed_slope_of_counts_is_within_its_stated_rounding():
     """Against 50 digits: at most `rounding` units of 2^-53 threshold, and the exponential's part is needed."""
     mpmath = pytest.importorskip("mpmath")
     rng, worst = np.random.default_rng(0), 0.0
-    loss = PoissonLoss(1000.0, 0.5)
+    loss = MeanLoss(1000.0, 0.5)
     scores = np.log(rng.uniform(1.0, 1000.0, 3000))
     targets = np.clip(np.exp(scores) + rng.uniform(-0.5, 0.5, 3000), 0.0, 1000.0)
     slopes = loss.of_scores(scores[:, None], targets, 1).slope[:, 0]
@@ -148,7 +148,7 @@ def test_the_computed_slope_of_counts_is_within_its_stated_rounding():
 @pytest.mark.parametrize("wrong", [0.0, -1.0, math.inf, math.nan, 1e-40])
 def test_thresholds_outside_their_range_are_refused(wrong):
     """Positive, finite, and not absurdly small beside the targets."""
-    for loss in (SquaredLoss, PoissonLoss):
+    for loss in (SquaredLoss, MeanLoss):
         with pytest.raises(ParameterError):
             loss(1e10, wrong)
 
@@ -204,7 +204,7 @@ def test_constants_by_hand():
     for loss, largest in (
         (COUNTS, 0.5 + 0.5 * math.log(2.0)),
         (MANY, 1.0),
-        (PoissonLoss(20.0, 30.0), 20.0 * math.log(20.0) - 19),
+        (MeanLoss(20.0, 30.0), 20.0 * math.log(20.0) - 19),
     ):
         # Rounded up by 2^-40: more than any rounding, and next to nothing.
         assert loss.constants.value_at_zero / largest - 1.0 == pytest.approx(2.0**-40, rel=0.01, abs=0.0)
@@ -233,7 +233,7 @@ def test_what_is_not_asked_for_is_not_computed(loss):
     assert given == [[True, False, False], [False, True, False], [False, True, True]]
 
 
-@pytest.mark.parametrize("kind", [SquaredLoss, PoissonLoss])
+@pytest.mark.parametrize("kind", [SquaredLoss, MeanLoss])
 def test_the_range_of_thresholds_has_both_its_ends(kind):
     """2^-300 to 2^300, and 2^-100 of the bound on targets, but for a bound that is infinite; by one rounding."""
     for bound, threshold in (

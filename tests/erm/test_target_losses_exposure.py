@@ -9,10 +9,10 @@ import pytest
 
 from confide.array_types import COUNT_AND_EXPOSURE
 from confide.compiled.gradient_sums import code_of
-from confide.erm.target_losses import PoissonLoss
+from confide.erm.target_losses import MeanLoss
 from confide.errors import ParameterError
 
-PLAIN, LOSS = PoissonLoss(4.0, 0.5), PoissonLoss(4.0, 0.5, (0.1, 1.9))
+PLAIN, LOSS = MeanLoss(4.0, 0.5), MeanLoss(4.0, 0.5, (0.1, 1.9))
 SCORES = np.unique(np.concatenate([np.linspace(-12.0, 12.0, 12_001), np.geomspace(1e-9, 1e3, 100)]))
 
 
@@ -75,7 +75,7 @@ def test_exposures_of_all_sizes_are_refused_and_the_kernel_knows_them():
     """The rounding is derived for exposures from 2^-40 to 2^40; the kernel gets them row by row."""
     for wrong in ((0.0, 1.0), (2.0**-41, 1.0), (1.0, 2.0**41), (2.0, 1.0), (math.nan, 1.0)):
         with pytest.raises(ParameterError, match="exposures must lie"):
-            PoissonLoss(4.0, 0.5, wrong)
-    PoissonLoss(4.0, 0.5, (2.0**-40, 2.0**40))
+            MeanLoss(4.0, 0.5, wrong)
+    MeanLoss(4.0, 0.5, (2.0**-40, 2.0**40))
     assert code_of(PLAIN) is not None
     assert code_of(LOSS) == code_of(PLAIN)

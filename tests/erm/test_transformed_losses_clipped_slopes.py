@@ -10,12 +10,12 @@ from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import HuberHinge, LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
-from confide.erm.target_losses import PoissonLoss, SquaredLoss
+from confide.erm.target_losses import MeanLoss, SquaredLoss
 from confide.erm.transformed_losses import ClippedSlopes
 from confide.errors import ParameterError
 
 LOSSES = [LogisticLoss(), HuberHinge(2.0**-8), SquaredLoss(3.0, 2.0), SquaredLoss(3.0, 2.0, by_length=True),
-          PoissonLoss(3.0, 2.0), Softmax(4), OneVsRest(LogisticLoss(), 3)]  # fmt: skip
+          MeanLoss(3.0, 2.0), Softmax(4), OneVsRest(LogisticLoss(), 3)]  # fmt: skip
 every_loss = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.constants.name)
 
 

@@ -51,11 +51,11 @@ DEFAULTS = {
     },
     "ERMRegressor": SHARED | FORM | SPARSE | WEIGHTS | TARGET | {
         "loss": "huber", "threshold": "auto",
-        "intercept_scaling": "auto", "quantile": 0.5,
+        "intercept_scaling": "auto", "quantile": 0.5, "power": 1.5, "dispersion": 1.0,
     },
     "AdditiveClassifier": SHARED | CLASSIFIER | ADDITIVE | {"loss": "auto"},
     "AdditiveRegressor": SHARED | ADDITIVE | WEIGHTS | TARGET | {
-        "loss": "huber", "threshold": "auto",
+        "loss": "huber", "threshold": "auto", "power": 1.5, "dispersion": 1.0,
         "intercept_scaling": "auto", "match_mean": "auto", "exposure_range": None,
     },
 }  # fmt: skip

@@ -15,7 +15,7 @@ from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.class_losses import OneVsRest, Softmax
 from confide.erm.losses import Hinge, HuberHinge, LogisticHinge, LogisticLoss
 from confide.erm.row_bounds import BallBound, Centred
-from confide.erm.target_losses import PoissonLoss, SquaredLoss
+from confide.erm.target_losses import MeanLoss, SquaredLoss
 from confide.erm.transformed_losses import ClippedSlopes
 from confide.errors import NotCertified, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP, budget_of_row
@@ -35,7 +35,7 @@ REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
 BOTH = pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
 BUDGETS = pytest.mark.parametrize("budget", [ApproxDP(1.0, 1e-6), ApproxDP(0.05, 1e-9), ZCDP(0.005), ZCDP(2.0)], ids=str)
 LOSSES = [LogisticLoss(), HuberHinge(0.25), SquaredLoss(3.0, 2.0), SquaredLoss(3.0, 2.0, by_length=True),
-          PoissonLoss(3.0, 2.0), Softmax(3), OneVsRest(LogisticLoss(), 3)]  # fmt: skip
+          MeanLoss(3.0, 2.0), Softmax(3), OneVsRest(LogisticLoss(), 3)]  # fmt: skip
 NORM, CONSTANT, HEAVIEST, LIMIT = 2.0, 1.5, 3.0, 0.4
 """R = 2.5, weights of rows up to 3, slopes up to 0.4 of the largest: a wrong factor of any of them shows."""
 RADIUS = math.hypot(NORM, CONSTANT)

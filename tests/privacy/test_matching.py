@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 from confide.erm.row_bounds import BallBound, Centred
-from confide.erm.target_losses import PoissonLoss
+from confide.erm.target_losses import MeanLoss
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP, budget_of_row
 from confide.privacy.gaussian import gaussian_delta
@@ -43,7 +43,7 @@ ACCEPT, REJECT = 1e-3, 1e-8
 def facts(neighbours=REPLACE, **others):
     """A small problem of counts up to 5, whose rows have an intercept."""
     high = others.pop("high", 60 if neighbours is ADD else None)
-    given = {"loss": PoissonLoss(BOUND, 2.0), "n": 40, "intercept": CONSTANT, "neighbours": neighbours, "high": high}
+    given = {"loss": MeanLoss(BOUND, 2.0), "n": 40, "intercept": CONSTANT, "neighbours": neighbours, "high": high}
     return problem(**(given | others))
 
 
@@ -261,7 +261,7 @@ def test_sums_are_made_once_and_within_the_radius(size, monkeypatch):
     np.testing.assert_allclose(points, [weights[0] if size < 1.0 else none, none], rtol=1e-15)
     assert (np.linalg.norm(points, axis=1) <= plan.matching.query.radius).all()
     assert silent.sums.pop()[0, 1] == COUNT_SCALE * CONSTANT * 40.0
-    tiny = facts(loss=PoissonLoss(bound, bound))
+    tiny = facts(loss=MeanLoss(bound, bound))
     at_none = rows_and_labels(np.zeros((40, 2)), np.ones(40)).sum_over_rows(sum_of_residuals(tiny), points[1:])
     assert at_none.gradient[0, -1] == -CONSTANT * 40.0 * bound
 
@@ -294,7 +294,7 @@ def test_whatever_was_released_gives_a_factor_between_a_half_and_two():
     rng = np.random.default_rng(0)
     for budget, bound in itertools.product(BUDGETS.values(), (2.0**-290, BOUND, 2.0**290)):
         law = "gaussian" if isinstance(budget, ZCDP) else "laplace"
-        plan = matching_plan(facts(loss=PoissonLoss(bound, bound)), budget, 0.1, law)
+        plan = matching_plan(facts(loss=MeanLoss(bound, bound)), budget, 0.1, law)
         for size in (0.0, 1e-300, 1e-3, 1.0, 1e3, 1e12):
             for _ in range(20):
                 factor = factor_of(plan, rng.normal(size=2) * size * bound)
@@ -318,7 +318,7 @@ def test_a_plan_whose_charge_does_not_cover_the_sums_is_not_released(kind, law):
     beside = replace(plan.problem, beside_mu=0.99 * plan.problem.beside_mu)
     wrong = [
         replace(plan, parts=(matching_plan(facts(), budget, 0.12, law),)),
-        replace(plan, parts=(matching_plan(facts(loss=PoissonLoss(2.0, 2.0)), budget, 0.1, law),)),
+        replace(plan, parts=(matching_plan(facts(loss=MeanLoss(2.0, 2.0)), budget, 0.1, law),)),
         replace(plan, parts=(replace(plan.matching, share=0.05),)),
         replace(plan, problem=beside) if plan.problem.beside_mu else replace(plan, budget=budget),
     ]
@@ -429,7 +429,7 @@ def test_sums_without_a_ratio_leave_the_predictions_as_they_are(released):
 @pytest.mark.parametrize("share", [0.05, 0.99])
 def test_the_grid_of_both_sums_is_fine_beside_sensitivity_and_noise(share, bound):
     """The largest power of two of at most a thousandth of the smaller one, over sqrt(2) for two sums."""
-    lattice = matching_plan(facts(loss=PoissonLoss(bound, bound)), ZCDP(2.0), share, "gaussian").lattice
+    lattice = matching_plan(facts(loss=MeanLoss(bound, bound)), ZCDP(2.0), share, "gaussian").lattice
     multiplier = 1.0 / math.sqrt(2.0 * share * 2.0)
     finest = lattice.l2_sensitivity * min(1.0, multiplier) / (1000.0 * math.sqrt(2.0))
     assert lattice.dimension == 2
@@ -439,8 +439,8 @@ def test_the_grid_of_both_sums_is_fine_beside_sensitivity_and_noise(share, bound
 
 def test_rounding_knows_no_ridge_and_no_prior():
     """For one row and counts of at most 1e-6, where a ridge of 1 or a prior would decide."""
-    given = replace(facts(n=1, loss=PoissonLoss(1e-6, 1e-6)), prior=(3.0, 0.0, 1.0))
-    plain = facts(n=1, loss=PoissonLoss(BOUND, BOUND))
+    given = replace(facts(n=1, loss=MeanLoss(1e-6, 1e-6)), prior=(3.0, 0.0, 1.0))
+    plain = facts(n=1, loss=MeanLoss(BOUND, BOUND))
     found = CountsAndResiduals(given).rounding
     assert found == pytest.approx(rounding_of(plain) * 1e-6 / BOUND, rel=1e-3, abs=0.0)
 

@@ -14,7 +14,7 @@ from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
 from confide.erm.group_bounds import GroupBound
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
-from confide.erm.target_losses import PoissonLoss, SquaredLoss
+from confide.erm.target_losses import MeanLoss, SquaredLoss
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.certificate import GradientRounding
 from confide.privacy.gaussian import calibrated_objective
@@ -27,19 +27,27 @@ from tests.privacy.densities import ends_renyi, flat, gaussian_profile, two_side
 from tests.privacy.problems import objective_plan, problem, releases
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
-HUBER, COUNTS = SquaredLoss(1.0, 0.1), PoissonLoss(4.0, 0.5)
+HUBER, COUNTS = SquaredLoss(1.0, 0.1), MeanLoss(4.0, 0.5)
 CLIPPED = SquaredLoss(1.0, 0.1, by_length=True)
-LOSSES = {"huber": HUBER, "clipped squared": CLIPPED, "poisson": COUNTS}
+OF_MEANS = {
+    "poisson": COUNTS, "gamma": MeanLoss(4.0, 0.5, power=2.0, least=0.25), "tweedie": MeanLoss(4.0, 0.5, power=1.5),
+    "spread counts": MeanLoss(4.0, 0.5, dispersion=0.5),
+}  # fmt: skip
+LOSSES = {"huber": HUBER, "clipped squared": CLIPPED, **OF_MEANS}
 
 
 def terms(loss, rows, targets, w, row_norm):
     """(slopes, curvatures) (m, n) in the scores of n weights, by the definition of each loss."""
     scores = np.atleast_2d(w) @ rows.T
     limit = loss.threshold * (row_norm / np.linalg.norm(rows, axis=1) if loss.constants.by_length else 1.0)
-    means = np.exp(np.minimum(scores, 700.0)) if loss.constants.name == "poisson" else scores
-    residuals = means - targets
-    inside = np.abs(residuals) <= limit
-    return np.clip(residuals, -limit, limit), np.where(inside, means if loss.constants.name == "poisson" else 1.0, 0.0)
+    slopes, bends = scores - targets, np.ones_like(scores)
+    if loss.constants.is_count:
+        means, p, a = np.exp(np.clip(scores, -300.0, 300.0)), loss.power, loss.dispersion
+        slopes = (means - targets) / (means ** (p - 1.0) + a * means)
+        bends = means * (1.0 + a * targets) / (1.0 + a * means) ** 2
+        if p > 1.0:
+            bends = (2.0 - p) * means ** (2.0 - p) + (p - 1.0) * targets * means ** (1.0 - p)
+    return np.clip(slopes, -limit, limit), np.where(np.abs(slopes) <= limit, bends, 0.0)
 
 
 def noise_behind(loss, rows, targets, l2, w, row_norm):
@@ -150,8 +158,9 @@ def test_no_neighbour_exceeds_epsilon_in_a_random_search(name, neighbours, row_n
             rows[n] = rows[n - 1] * rng.choice([-1.0, 1.0])
         w = rng.normal(size=d) * np.exp(rng.uniform(-4, 1)) / row_norm
         scores = rows @ w
-        centres = np.exp(scores) if name == "poisson" else scores
-        limits = loss.threshold * (row_norm / np.linalg.norm(rows, axis=1) if loss.constants.by_length else 1.0)
+        centres = np.exp(scores) if name in OF_MEANS else scores
+        units = centres ** (loss.power - 1.0) + loss.dispersion * centres if name in OF_MEANS else 1.0
+        limits = units * loss.threshold * (row_norm / np.linalg.norm(rows, axis=1) if loss.constants.by_length else 1.0)
         # Residuals at, just inside and beyond the limit on either side.
         targets = np.clip(centres + limits * rng.choice([-0.999999, 0.999999, -1.5, 1.5, 0.3], size=n + 1), low, high)
         first = rows[:n], targets[:n]
@@ -185,7 +194,7 @@ class Laws:
 
     @staticmethod
     def _kinks(loss, side, row_norm):
-        if not len(side) or loss.constants.name == "poisson":
+        if not len(side) or loss.constants.is_count:
             return np.linspace(-6.0, 6.0, 5_001) / row_norm
         width = (
             1.2 * loss.threshold * row_norm / side[:, :1] ** 2
@@ -219,10 +228,14 @@ def laws_of(loss, n, seed):
 
         def row(row_norm=row_norm):
             length = row_norm * rng.choice([1.0, 1.0, 0.5]) * rng.choice([-1, 1])
-            centre = 1.0 if loss.constants.name == "poisson" else 0.0
+            centre = 1.0 if loss.constants.is_count else 0.0
             return (
                 length,
-                float(np.clip(centre + rng.choice([0.0, rng.normal()]) * loss.threshold, 0.0 if centre else -1, 4.0)),
+                float(
+                    np.clip(
+                        centre + rng.choice([0.0, rng.normal()]) * loss.threshold, loss.targets[0] if centre else -1, 4.0
+                    )
+                ),
             )
 
         common = [row() for _ in range(rng.integers(0, 3))]
@@ -446,8 +459,11 @@ def test_the_rounding_bound_covers_adversarial_rows(name):
                 limit = mp.mpf(loss.threshold) * (mp.mpf(row_norm) / length if loss.constants.by_length else 1)
                 t = max(mp.mpf(float(loss.targets[0])), min(mp.mpf(float(loss.targets[1])), mp.mpf(float(target))))
                 score = mp.fsum(v * mp.mpf(float(u)) for v, u in zip(x, w, strict=True))
-                mean = mp.exp(min(score, mp.mpf(1000))) if name == "poisson" else score
-                slope = mp.mpf(float(count)) * max(-limit, min(limit, mean - t))
+                slope = score - t
+                if name in OF_MEANS:
+                    mean, p = mp.exp(min(score, mp.mpf(1000))), mp.mpf(loss.power)
+                    slope = (mean - t) / (mean ** (p - 1) + mp.mpf(loss.dispersion) * mean)
+                slope = mp.mpf(float(count)) * max(-limit, min(limit, slope))
                 total = [s + slope * v for s, v in zip(total, x, strict=True)]
             error = mp.sqrt(mp.fsum((mp.mpf(float(c)) - e) ** 2 for c, e in zip(computed, total, strict=True)))
         worst = max(worst, float(error) / bound)

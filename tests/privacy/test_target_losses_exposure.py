@@ -13,7 +13,7 @@ from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
-from confide.erm.target_losses import PoissonLoss
+from confide.erm.target_losses import MeanLoss
 from confide.privacy.budgets import ApproxDP, Neighbours, PureDP
 from confide.privacy.certificate import GradientRounding
 from confide.privacy.matching import sum_of_residuals
@@ -22,7 +22,7 @@ from confide.privacy.output_perturbation import OutputPerturbation
 from confide.solvers.fallback import NewtonThenFallback
 from tests.privacy.problems import objective_plan, problem, releases
 
-LOSS = PoissonLoss(4.0, 0.5, (0.1, 1.9))
+LOSS = MeanLoss(4.0, 0.5, (0.1, 1.9))
 
 
 def pairs(counts, exposures):
@@ -65,7 +65,7 @@ def test_the_sum_for_the_mean_of_predictions_moves_by_at_most_the_bound_on_count
     """A residual lies within the bound on counts whatever the exposure is, and it is that of the expected count."""
     facts = problem(8, 1, loss=LOSS, intercept=1.0)
     row_sum = sum_of_residuals(facts)
-    assert row_sum.loss == PoissonLoss(4.0, 4.0, LOSS.exposure)
+    assert row_sum.loss == MeanLoss(4.0, 4.0, LOSS.exposure)
     w = np.array([[0.0, 0.4]])
     for count, exposure in ((0.0, 1.9), (4.0, 0.1), (2.0, 1.0), (0.0, 1e9)):
         source = MemorySource(ArrayBlocks(np.zeros((1, 1))), pairs([count], [exposure]))
@@ -112,7 +112,7 @@ def test_the_rounding_bound_covers_adversarial_rows():
     mpmath = pytest.importorskip("mpmath")
     mp, rng, worst = mpmath.mp, np.random.default_rng(4), 0.0
     for case in range(40):
-        loss = PoissonLoss(4.0, 0.5, (2.0**-40, 2.0**40)) if case % 2 else LOSS
+        loss = MeanLoss(4.0, 0.5, (2.0**-40, 2.0**40)) if case % 2 else LOSS
         n, d, row_norm = int(rng.integers(1, 30)), int(rng.integers(1, 6)), float(np.exp(rng.uniform(-3, 3)))
         rows = rng.normal(size=(n, d))
         rows *= row_norm / np.linalg.norm(rows, axis=1)[:, None] * rng.uniform(0.0, 0.99, size=(n, 1))
@@ -138,13 +138,13 @@ def test_the_rounding_bound_covers_adversarial_rows():
 
 def test_the_minimiser_is_shorter_than_its_public_bound():
     """|w*| <= W, also where the exposures of all rows are the least: that is what the value at score 0 is for."""
-    loss = PoissonLoss(4.0, 4.0, (1e-6, 2.0))
+    loss = MeanLoss(4.0, 4.0, (1e-6, 2.0))
     rows, targets = np.ones((30, 1)), pairs(np.full(30, 4.0), np.full(30, 1e-6))
     objective = Objective(MemorySource(ArrayBlocks(rows), targets), loss, BallBound(1.0), 0.0, 0.01, np.zeros((1, 1)))
     w = NewtonThenFallback().solve(objective, np.zeros((1, 1)), 1e-8).weights
     facts = GradientRounding(loss.constants, 1.0, 30, 1, 31, 0.01)
     assert np.linalg.norm(w) <= facts.minimiser_norm(0.0)
-    plain = GradientRounding(PoissonLoss(4.0, 4.0).constants, 1.0, 30, 1, 31, 0.01)
+    plain = GradientRounding(MeanLoss(4.0, 4.0).constants, 1.0, 30, 1, 31, 0.01)
     assert plain.minimiser_norm(0.0) < 0.7 * facts.minimiser_norm(0.0)
 
 
@@ -156,7 +156,7 @@ def test_neighbours_may_differ_in_their_exposure_alone():
             objective_plan(
                 problem(8, 2, loss=own, l2=600.0, neighbours=neighbours, high=high), PureDP(0.8), "laplace", "ball"
             )
-            for own in (LOSS, PoissonLoss(4.0, 0.5))
+            for own in (LOSS, MeanLoss(4.0, 0.5))
         ]
         left = 0.8 * (1.0 - plans[0].seal_share) - math.log1p(4.5 / 600.0)
         assert plans[0].noise.scale == pytest.approx(left / (rows * 0.5), rel=1e-3)

@@ -11,13 +11,13 @@ from sklearn.metrics import d2_tweedie_score
 
 from confide import AdditiveRegressor, ApproxDP, HuberRegressor, PoissonRegressor, PureDP, Ridge, Schema
 from confide.erm.row_bounds import BallBound
-from confide.erm.target_losses import PoissonLoss, SquaredLoss
+from confide.erm.target_losses import MeanLoss, SquaredLoss
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, Neighbours
 from confide.training.auto_loss import (
     AIMS,
     SHARES,
-    count_losses,
+    at_shares,
     least_noise,
     loss_at_noise,
     share_at,
@@ -36,6 +36,11 @@ def automatic(losses):
     return replace(losses, score_size=1.0)
 
 
+def count_losses(bound):
+    """Those of counts within a bound."""
+    return at_shares(bound, "counts", lambda threshold: MeanLoss(bound, threshold))
+
+
 def chosen(thresholds, n_rows, n_features=10, **facts):
     """The threshold for so many rows."""
     found = loss_at_noise(settings(minimised=automatic(thresholds), intercept=1.0, **facts), n_features, n_rows)
@@ -49,6 +54,7 @@ def chosen(thresholds, n_rows, n_features=10, **facts):
         ("mean", 0.032, 0.09), ("mean", 0.001, 0.18), ("mean", 1e-3 / 32, 0.36), ("mean", 1e-9, 1.0), ("mean", 0.0, 1.0),
         ("robust", 0.032, 0.09), ("robust", 1e-3 / 32, 0.2), ("robust", 0.0, 0.2),
         ("counts", 0.032, 0.325), ("counts", 0.001, 0.65), ("counts", 1e-3 / 32, 1.0), ("counts", 0.0, 1.0),
+        ("costs", 0.032, 0.125), ("costs", 0.001, 0.25), ("costs", 1e-3 / 32, 0.5), ("costs", 0.0, 1.0),
     ],
 )  # fmt: skip
 def test_the_share_falls_with_the_fifth_root_of_the_noise(aim, noise, share):
@@ -109,8 +115,8 @@ def test_without_privacy_it_is_the_largest_of_the_aim():
 
 def test_a_threshold_that_was_given_stays():
     """The plan has the loss as it is."""
-    given = settings(minimised=ScoreLoss(PoissonLoss(20.0, 3.0), score_size=2.0))
-    assert make_plan(given, 5, 1000).problem.loss == PoissonLoss(20.0, 3.0)
+    given = settings(minimised=ScoreLoss(MeanLoss(20.0, 3.0), score_size=2.0))
+    assert make_plan(given, 5, 1000).problem.loss == MeanLoss(20.0, 3.0)
     for model in (HuberRegressor, PoissonRegressor):
         assert model(1.0, target_bound=20.0, threshold=3.0).plan(1000, 5).problem.loss.threshold == 3.0
 

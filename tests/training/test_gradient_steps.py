@@ -13,7 +13,7 @@ from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import Hinge, HuberHinge, LogisticHinge, LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import Centred
-from confide.erm.target_losses import PoissonLoss, SquaredLoss
+from confide.erm.target_losses import MeanLoss, SquaredLoss
 from confide.erm.transformed_losses import DeclaredLoss, InterpolatedSlopes
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours
@@ -105,9 +105,7 @@ def test_the_unit_of_the_weights_of_rows_does_not_matter():
     assert other[1].slope_limit == one[1].slope_limit
 
 
-@pytest.mark.parametrize(
-    "loss", [LogisticLoss(), LogisticHinge(0.25), SquaredLoss(2.0, 0.5), PoissonLoss(5.0, 2.0)], ids=str
-)
+@pytest.mark.parametrize("loss", [LogisticLoss(), LogisticHinge(0.25), SquaredLoss(2.0, 0.5), MeanLoss(5.0, 2.0)], ids=str)
 def test_steps_are_short_enough_to_converge(loss):
     """Largest curvature of the mean, if all rows have one direction: heavy balls converge below 2 (1 + momentum).
 

@@ -9,7 +9,7 @@ from confide.data.arrays import ArrayBlocks
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound, Centred
-from confide.erm.target_losses import PoissonLoss, SquaredLoss
+from confide.erm.target_losses import MeanLoss, SquaredLoss
 from confide.erm.transformed_losses import DeclaredLoss
 from confide.models.scores import LinearModel
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
@@ -60,7 +60,7 @@ def test_the_draw_of_the_rows_counts_too():
 
 
 @pytest.mark.parametrize(
-    "loss", [LogisticLoss(), SquaredLoss(2.0, 0.5), PoissonLoss(20.0, 2.0)], ids=lambda loss: loss.constants.name
+    "loss", [LogisticLoss(), SquaredLoss(2.0, 0.5), MeanLoss(20.0, 2.0)], ids=lambda loss: loss.constants.name
 )
 def test_noisy_gradients_have_a_threshold_that_falls_with_the_noise(loss):
     """It is a finite number, which noise makes larger."""

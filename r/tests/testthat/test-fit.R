@@ -107,6 +107,23 @@ test_that("regressions and models without probabilities predict too", {
   expect_error(predict(machine, rows_of(50), type = "response"), "no probabilities")
 })
 
+test_that("costs have a gamma loss, and counts that vary more a negative binomial one", {
+  skip_without_confide()
+  set.seed(4)
+  rows <- data.frame(age = runif(6000, 18, 90), years = runif(6000, 0.5, 5))
+  rows$price <- 300 * exp(rows$age / 60 - 1) * rgamma(6000, 2, 2)
+  rows$visits <- rnbinom(6000, size = 2, mu = rows$years * exp(rows$age / 60 - 1))
+  costs <- confide_schema(age = c(18, 90), target = list(price = c(low = 1, high = 5000)))
+  model <- confide_fit(price ~ age, rows, epsilon = 9, schema = costs, loss = "gamma")
+  expect_equal(mean(predict(model, rows)) / mean(rows$price), 1, tolerance = 0.15)
+  counts <- confide_schema(age = c(18, 90), target = list(visits = list(
+    low = 0, high = 40, exposure = list(column = "years", low = 0.5, high = 5))))
+  model <- confide_fit(visits ~ age + offset(log(years)), rows, epsilon = 9, schema = counts,
+                       loss = "negative_binomial", dispersion = 0.5)
+  expect_equal(sum(predict(model, rows)) / sum(rows$visits), 1, tolerance = 0.15)
+  expect_error(confide_fit(visits ~ age, rows, epsilon = 9, schema = counts, loss = "gamma"), "low above 0")
+})
+
 test_that("an offset is the exposure that the schema names", {
   skip_without_confide()
   set.seed(3)

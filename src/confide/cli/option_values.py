@@ -224,7 +224,7 @@ _CLASSES = {
     "PrivateSearchCV": "confide search", "Ridge": "--model ridge", "ApproxDP": "--delta", "PureDP": "--epsilon",
     "ZCDP": "--rho",
 }  # fmt: skip
-_VALUES = ("logistic_hinge", "huber_hinge", "smooth_hinge", "clipped_squared")
+_VALUES = ("logistic_hinge", "huber_hinge", "smooth_hinge", "clipped_squared", "negative_binomial")
 """Values of options that have dashes on the command line."""
 
 _NAMES = [name for name in OPTION_OF if "_" in name]

@@ -18,19 +18,19 @@ from confide.compiled.stored_rows import SumOfSlopes, labels_and_counts
 from confide.erm.linear_sums import SumOfRows, SumsOfTwoParts
 from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, Loss, SmoothHinge
 from confide.erm.row_sums import Totals, mirrored
-from confide.erm.target_losses import PoissonLoss, SquaredLoss
+from confide.erm.target_losses import MeanLoss, SquaredLoss
 
 LossCode: TypeAlias = tuple[int, float, float, float]
 """Which loss, as kernel.c counts them; the place of the corner, half-width of the joint or threshold; bounds of targets."""
 
 
-_CODES: dict[type, Callable[[Any], LossCode]] = {
+_CODES: dict[type, Callable[[Any], LossCode | None]] = {
     LogisticLoss: lambda _: (0, 0.0, 0.0, 0.0),
     LogisticHinge: lambda loss: (0, loss.margin, 0.0, 0.0),
     HuberHinge: lambda loss: (1, loss.smoothing, 0.0, 0.0),
     SmoothHinge: lambda loss: (2, loss.smoothing, 0.0, 0.0),
     SquaredLoss: lambda loss: (3, loss.threshold, *loss.targets),
-    PoissonLoss: lambda loss: (4, loss.threshold, *loss.targets),
+    MeanLoss: lambda loss: (4, loss.threshold, *loss.targets) if loss.constants.name == "poisson" else None,
     SumOfRows: lambda _: (5, 0.0, 0.0, 0.0),
     SumsOfTwoParts: lambda _: (5, 0.0, 0.0, 0.0),
 }

@@ -28,22 +28,11 @@ class Softmax(Loss):
     def constants(self) -> LossConstants:
         o = self.n_outputs
         return LossConstants(
-            name="softmax",
-            lipschitz=math.sqrt(2.0) * (1.0 + 2.0**-50),
-            smoothness=0.5,
-            trace=1.0 - 1.0 / o,
-            value_at_zero=math.log(o),
-            rounding=(o + 2.0 * math.log(o) + 18.0) / math.sqrt(2.0),
-            bends=self._bends,
-            monotone=True,
-            tapered=True,
-            tail=2.0 * math.sqrt(2.0) * (1.0 + 2.0**-50),
-            n_outputs=o,
-            separable=False,
-            rank=o - 1,
-            self_concordant=True,
-            scores="log-odds",
-        )
+            name="softmax", scores="log-odds", n_outputs=o, separable=False, rank=o - 1,
+            lipschitz=math.sqrt(2.0) * (1.0 + 2.0**-50), smoothness=0.5, trace=1.0 - 1.0 / o, bends=self._bends,
+            value_at_zero=math.log(o), rounding=(o + 2.0 * math.log(o) + 18.0) / math.sqrt(2.0),
+            monotone=True, tapered=True, tail=2.0 * math.sqrt(2.0) * (1.0 + 2.0**-50), self_concordant=True,
+        )  # fmt: skip
 
     def _bends(self, slope: Array) -> Array:
         # 2m - a^2, where m is one minus the probability of the row's class, and as large as the slope a allows.
@@ -87,15 +76,9 @@ class OneVsRest(Loss):
         o, of_one = self.n_outputs, self.loss.constants
         lipschitz = math.sqrt(o) * of_one.lipschitz * (1.0 + 2.0**-50)
         return of_one._replace(
-            name=f"one-vs-rest {of_one.name}",
-            lipschitz=lipschitz,
-            trace=o * of_one.smoothness,
-            value_at_zero=o * of_one.value_at_zero,
-            bends=self._bends,
-            tail=lipschitz,
-            n_outputs=o,
-            rank=o,
-        )
+            name=f"one-vs-rest {of_one.name}", n_outputs=o, rank=o, lipschitz=lipschitz, tail=lipschitz, bends=self._bends,
+            trace=o * of_one.smoothness, value_at_zero=o * of_one.value_at_zero,
+        )  # fmt: skip
 
     def _bends(self, slope: Array) -> Array:
         of_one = self.loss.constants

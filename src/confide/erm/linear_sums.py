@@ -41,14 +41,9 @@ class RateOfProbability(Loss):
 
     # An exponential, a sum, a square and a quotient, each within 2 units in the last place.
     constants: ClassVar[LossConstants] = LossConstants(
-        name="rate of probability",
-        lipschitz=0.25,
-        smoothness=0.09622504486493765,
-        trace=0.09622504486493765,
-        value_at_zero=0.5,
-        rounding=12.0,
-        convex=False,
-    )
+        name="rate of probability", lipschitz=0.25, smoothness=0.09622504486493765, trace=0.09622504486493765,
+        value_at_zero=0.5, rounding=12.0, convex=False,
+    )  # fmt: skip
 
     def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
         logistic = LogisticLoss()

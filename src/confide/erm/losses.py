@@ -114,15 +114,11 @@ class LossConstants(NamedTuple):
         They are the constants of `largest` times the loss, since a smaller weight is never worse. Proof:
         privacy/proofs/objective_perturbation.md, theorem 6.
         """
+        # The rounding has one more unit, for the product with the weight.
         return self._replace(
-            lipschitz=largest * self.lipschitz,
-            smoothness=largest * self.smoothness,
-            trace=largest * self.trace,
-            value_at_zero=largest * self.value_at_zero,
-            # One more unit, for the rounding of the product with the weight.
-            rounding=self.rounding + 1.0,
-            weight=largest * self.weight,
-        )
+            lipschitz=largest * self.lipschitz, smoothness=largest * self.smoothness, trace=largest * self.trace,
+            value_at_zero=largest * self.value_at_zero, rounding=self.rounding + 1.0, weight=largest * self.weight,
+        )  # fmt: skip
 
 
 class Terms(NamedTuple):

@@ -22,7 +22,7 @@ import numpy as np
 from confide.array_types import Array, Targets
 from confide.erm.losses import Loss, LossConstants, Terms
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND
-from confide.errors import ParameterError
+from confide.errors import ParameterError, wording
 
 
 class _TargetLoss(Loss):
@@ -53,14 +53,16 @@ class _TargetLoss(Loss):
         """Its second derivative; at a kink of the derivative, its larger side."""
 
     def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
-        lowest, highest = self.targets
-        within = np.fmin(np.fmax(targets, lowest), highest)[:, None]
-        limits = self.threshold * stretch if self.by_length else self.threshold
+        own, within, limits, times = self._met(targets, stretch)
+        kinds, is_asked = (own.value, own.derivative, own.second_derivative), (order == 0, order >= 1, order >= 2)
         return Terms(
-            self.value(scores, within, limits) if order == 0 else None,
-            self.derivative(scores, within, limits) if order >= 1 else None,
-            self.second_derivative(scores, within, limits) if order >= 2 else None,
+            *(times * of(scores, within, limits) if asked else None for of, asked in zip(kinds, is_asked, strict=True))
         )
+
+    def _met(self, targets: Any, stretch: Array | float) -> tuple[_TargetLoss, Array, Array | float, Array | float]:
+        """A loss, targets and limits for it, and what it is multiplied by, for these targets."""
+        within = np.fmin(np.fmax(targets, self.targets[0]), self.targets[1])[:, None]
+        return self, within, self.threshold * stretch if self.by_length else self.threshold, 1.0
 
 
 @lru_cache(maxsize=64)
@@ -93,21 +95,14 @@ class SquaredLoss(_TargetLoss):
     def constants(self) -> LossConstants:
         # Where losses are clipped by length, a row of zeros has no limit.
         limit = math.inf if self.by_length else self.threshold
+        # One difference and one product are rounded. The certificate accounts for the lengths of rows.
         return LossConstants(
-            name="clipped_squared" if self.by_length else "huber",
-            lipschitz=self.threshold,
-            smoothness=1.0,
-            trace=1.0,
+            name="clipped_squared" if self.by_length else "huber", scores="prediction", unit=self.target_bound,
+            lipschitz=self.threshold, smoothness=1.0, trace=1.0, rounding=3.0,
             value_at_zero=_largest_at_zero(self, (self.target_bound,), limit),
-            # One difference and one product are rounded. The certificate accounts for the lengths of rows.
-            rounding=3.0,
-            by_length=self.by_length,
-            bounded_slopes=not self.by_length,
-            scores="prediction",
-            target_bound=self.target_bound,
-            threshold=self.threshold,
-            unit=self.target_bound,
-        )
+            by_length=self.by_length, bounded_slopes=not self.by_length,
+            target_bound=self.target_bound, threshold=self.threshold,
+        )  # fmt: skip
 
     def value(self, scores: Array, targets: Array, limits: Array | float) -> Array:
         # The larger of |r| and the limit appears once: (|r| - excess)^2 / 2 + limit excess.
@@ -125,83 +120,148 @@ class SquaredLoss(_TargetLoss):
 
 
 @dataclass(frozen=True, slots=True)
-class PoissonLoss(_TargetLoss):
-    """exp(s) - t s - t + t log t with its derivative clipped, t in [0, target_bound]. L = threshold, c = target_bound + L.
+class MeanLoss(_TargetLoss):
+    """Half the deviance of a target t whose mean is m = exp(s), with its derivative clipped. L = threshold.
 
-    Half the deviance of a count whose mean is exp(s): at least 0, and 0 at s = log t. With an exposure e for each row the
-    mean is e exp(s), so the score is moved by log e, and only the value at score 0 is another one.
+        Poisson, Tweedie, gamma    variance m^p, 1 <= p <= 2        derivative m^(2 - p) - t m^(1 - p)
+        negative binomial          variance m + a m^2, p = 1        derivative (m - t) / (1 + a m)
+
+    It is at least 0, and 0 at s = log t. For counts c = target_bound + L; otherwise see privacy/proofs/cost_losses.md. With
+    an exposure e for each row the mean is e exp(s), so the score is moved by log e, and only the value at score 0 is another
+    one.
 
     Parameters
     ----------
     target_bound, threshold : see the module
-    exposure : the least and the greatest exposure, to which those of rows are clipped here; None if targets have none
+    exposure : the least and the greatest exposure, to which those of rows are clipped here; None if targets have none. Rows
+        that bring none have the least one, which puts scores near 0 where costs are large
+    power : p
+    dispersion : a, a public number; 0 unless p is 1
+    least : the least target; above 0 for p = 2, whose loss of a target of 0 has no minimum
     """
 
     target_bound: float
     threshold: float
     exposure: tuple[float, float] | None = None
+    power: float = 1.0
+    dispersion: float = 0.0
+    least: float = 0.0
 
     def __post_init__(self) -> None:
         _check(self.target_bound, self.threshold)
         least, greatest = self.exposure or (1.0, 1.0)
         if not 2.0**-40 <= least <= greatest <= 2.0**40:
             raise ParameterError("exposures must lie between 2^-40 and 2^40.")
+        in_range = 1.0 <= self.power <= 2.0 and (2.0**-400 if self.power == 2.0 else 0.0) <= self.least < self.target_bound
+        # The dispersion of rows with exposures, for which `_met` makes another loss, is an array, and was checked before.
+        if np.ndim(self.dispersion) == 0 and self.dispersion != 0.0:
+            in_range = in_range and self.power == 1.0 and 2.0**-40 <= self.dispersion <= 2.0**40
+        if not in_range:
+            raise ParameterError(wording("facts of a loss of a mean"))
 
     @property
     def targets(self) -> tuple[float, float]:
-        return 0.0, self.target_bound
+        return self.least, self.target_bound
 
     @property
     def constants(self) -> LossConstants:
-        smoothness = self.target_bound + self.threshold
+        p, a, size = self.power, self.dispersion, self.target_bound ** (2.0 - self.power)
+        peak = min(self.threshold, abs(1.0 - a * self.target_bound) / (2.0 * a)) if a else self.threshold
+        smoothness = float(self._bends(np.array(peak))) * (_UP if a else 1.0)
+        # proofs/cost_losses.md, section 4. Of counts the exponential errs by 8 units of at most target_bound + threshold,
+        # and a quotient by an exposure by one.
+        per_size = 24.0 if a else 1100.0 if p > 1.0 else 9.0 if self.exposure is None else 10.0
+        of_power = {1.0: "poisson", 2.0: "gamma"}.get(p, f"tweedie, power {p:g}")
+        # At score 0 it falls with the target below the exposure, rises above, and is convex in the exposure's logarithm.
         return LossConstants(
-            name="poisson",
-            lipschitz=self.threshold,
-            smoothness=smoothness,
-            trace=smoothness,
-            # It falls with the target below the exposure and rises with it above, and is convex in the exposure's logarithm.
-            value_at_zero=_largest_at_zero(self, self.targets, self.threshold, self.exposure or (1.0,)) * (1.0 + 2.0**-40),
-            # The exponential errs by 8 units of at most target_bound + threshold, and a quotient by an exposure by one.
-            rounding=(9.0 if self.exposure is None else 10.0) * (smoothness / self.threshold) + 3.0,
-            bends=self._bends,
-            scores="logarithm of the mean",
-            target_bound=self.target_bound,
-            threshold=self.threshold,
-        )
-
-    def value(self, scores: Array, targets: Array, limits: Array | float) -> Array:
-        with np.errstate(all="ignore"):
-            # Where the derivative reaches the limits; below, only for a target above the limit.
-            low, high = np.log(np.maximum(targets - limits, 0.0)), np.log(targets + limits)
-            inside = np.clip(scores, low, high)
-            # t (exp(e) - 1 - e) with e = s - log t. Near the minimum a difference of large terms would lose all digits.
-            error = inside - np.log(targets)
-            far = np.exp(inside) - targets - np.where(targets > 0.0, targets * error, 0.0)
-            deviance = np.where(np.abs(error) < 1.0, targets * (np.expm1(error) - error), far)
-        return np.maximum(deviance, 0.0) + limits * np.abs(scores - inside)
-
-    def derivative(self, scores: Array, targets: Array, limits: Array | float) -> Array:
-        return np.clip(_exponential(scores) - targets, -limits, limits)
-
-    def second_derivative(self, scores: Array, targets: Array, limits: Array | float) -> Array:
-        means = _exponential(scores)
-        return np.where(np.abs(means - targets) <= limits, means, 0.0)
-
-    def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
-        if self.exposure is None:
-            return super(PoissonLoss, self).of_scores(scores, targets, order)
-        # The loss at the moved score is e times that of the rate t / e, whose slopes are clipped at threshold / e.
-        given: Any = targets
-        exposure = np.fmin(np.fmax(given["exposure"], self.exposure[0]), self.exposure[1])[:, None]
-        rates = np.fmin(np.fmax(given["count"], 0.0), self.target_bound)[:, None] / exposure
-        kinds = self.value, self.derivative, self.second_derivative
-        limits, is_asked = self.threshold / exposure, (order == 0, order >= 1, order >= 2)
-        return Terms(
-            *(exposure * of(scores, rates, limits) if own else None for of, own in zip(kinds, is_asked, strict=True))
-        )
+            name=f"negative_binomial, dispersion {a:g}" if a else of_power, scores="logarithm of the mean",
+            lipschitz=self.threshold, smoothness=smoothness, trace=smoothness, bends=self._bends,
+            value_at_zero=_largest_at_zero(self, self.targets, self.threshold, self.exposure or (1.0,)) * _UP,
+            rounding=per_size * ((size + self.threshold) / self.threshold) + (16.0 if a or p > 1.0 else 3.0),
+            target_bound=self.target_bound, threshold=self.threshold,
+        )  # fmt: skip
 
     def _bends(self, slope: Array) -> Array:
-        return self.target_bound + slope
+        """The largest curvature at slopes of this size."""
+        p, a, bound = self.power, self.dispersion, self.target_bound
+        rise = max(p - 1.0, 2.0 - p) * abs(1.0 - a * bound)
+        bent: Array = (bound ** (2.0 - p) + rise * slope - a * slope * slope) / (1.0 + a * bound)
+        # Where it ends at 0, rounding must not make it too small.
+        return np.maximum(bent, 0.0) + (2.0**-40 * (bound + self.threshold) if a else 0.0)
+
+    def _parts(self, scores: Array, targets: Array) -> tuple[Array, Array]:
+        """Both parts of the slope without dispersion, which is their difference: m^(2 - p) and t m^(1 - p)."""
+        with np.errstate(all="ignore"):
+            rising = np.minimum(np.exp((2.0 - self.power) * scores), _HUGE)
+            if self.power == 1.0:
+                return rising, targets
+            return rising, np.where(targets > _TINY, targets * np.exp((1.0 - self.power) * scores), 0.0)
+
+    def derivative(self, scores: Array, targets: Array, limits: Array | float) -> Array:
+        rising, falling = self._parts(scores, targets)
+        return np.clip((rising - falling) / (1.0 + self.dispersion * rising), -limits, limits)
+
+    def second_derivative(self, scores: Array, targets: Array, limits: Array | float) -> Array:
+        rising, falling = self._parts(scores, targets)
+        beside = 1.0 + self.dispersion * rising
+        with np.errstate(all="ignore"):
+            bent = ((2.0 - self.power) * rising + (self.power - 1.0) * falling) / beside
+            bent = bent * ((1.0 + self.dispersion * targets) / beside)
+            return np.where(np.abs(rising - falling) / beside <= limits, bent, 0.0)
+
+    def value(self, scores: Array, targets: Array, limits: Array | float) -> Array:
+        p, a = self.power, self.dispersion
+        with np.errstate(all="ignore"):
+            low, high = self._kinks(targets, limits)
+            inside = np.fmin(np.fmax(scores, low), high)
+            is_some, error = targets > _TINY, inside - np.log(targets)
+            if np.any(a):
+                rise = np.logaddexp(0.0, inside + np.log(a)) - np.log1p(a * targets)
+                deviance = (targets + 1.0 / a) * rise - np.where(is_some, targets * error, 0.0)
+            else:
+                # With e = s - log t. Near the minimum a difference of large terms would lose all digits.
+                some = targets ** (2.0 - p) * (_grown(2.0 - p, error) + _grown(p - 1.0, -error))
+                deviance = np.where(is_some, some, np.exp((2.0 - p) * inside) / (2.0 - p) if p < 2.0 else 0.0)
+        return np.asarray(np.maximum(deviance, 0.0) + limits * np.abs(scores - inside))
+
+    def _kinks(self, targets: Array, limits: Array | float) -> tuple[Array, Array]:
+        """The scores at which the derivative reaches the limits, infinite or no number where it does not."""
+        p, a = self.power, self.dispersion
+        if p == 1.0:
+            low = np.log(np.maximum(targets - limits, 0.0)) - np.log1p(a * limits)
+            return low, np.log(targets + limits) - np.log1p(-np.minimum(a * limits, 1.0))
+        # Where the larger part is the smaller one and the limit: Newton's method on logarithms, which are concave.
+        middle, limit = np.log(targets), np.log(limits)
+        low, high = np.fmin(middle, (middle - limit) / (p - 1.0)), np.fmax(middle, np.divide(limit, 2.0 - p))
+        for _ in range(_STEPS_TO_KINK):
+            rising, falling = self._parts(low, targets)[0], self._parts(high, targets)[1]
+            steep = p - 1.0 + (2.0 - p) * rising / (rising + limits), 2.0 - p + (p - 1.0) * falling / (falling + limits)
+            low = low - (np.log(rising + limits) - middle - (1.0 - p) * low) / steep[0]
+            high = high + (np.log(falling + limits) - (2.0 - p) * high) / steep[1]
+        return low, high
+
+    def _met(self, targets: Any, stretch: Array | float) -> tuple[_TargetLoss, Array, Array | float, Array | float]:
+        if self.exposure is None:
+            return super(MeanLoss, self)._met(targets, stretch)
+        # The loss at the moved score is e^(2 - p) times that of the rate t / e, whose slopes are clipped at the threshold
+        # over that, and whose dispersion is e times as large.
+        counts, given = (targets["count"], targets["exposure"]) if targets.dtype.names else (targets, np.zeros(1))
+        exposure: Any = np.fmin(np.fmax(given, self.exposure[0]), self.exposure[1])[:, None]
+        rates = np.fmin(np.fmax(counts, self.least), self.target_bound)[:, None] / exposure
+        own = replace(self, dispersion=self.dispersion * exposure) if self.dispersion else self
+        times = exposure ** (2.0 - self.power)
+        return own, rates, self.threshold / times, times
+
+
+_TINY, _HUGE = 2.0**-500, 2.0**900
+"""A target of at most the first counts as 0 where it is multiplied by an exponential, and no mean is above the second."""
+_STEPS_TO_KINK = 8
+_UP = 1.0 + 2.0**-40
+
+
+def _grown(rate: float, error: Array) -> Array:
+    """(exp(rate error) - 1) / rate, or its limit at the rate 0."""
+    return np.expm1(rate * error) / rate if rate else error
 
 
 def _check(target_bound: float, threshold: float) -> None:
@@ -209,11 +269,6 @@ def _check(target_bound: float, threshold: float) -> None:
     # The lengths of short rows may underflow. The error is negligible only if the limit is not extremely small.
     if not (in_range and (2.0**-100 * target_bound <= threshold or target_bound == math.inf)):
         raise ParameterError("threshold must be a positive number, at least 2^-100 of target_bound and at most 2^300.")
-
-
-def _exponential(scores: Array) -> Array:
-    with np.errstate(over="ignore", under="ignore"):
-        return np.exp(scores)
 
 
 # The absolute error and the loss of quantiles, and the same with a joint in place of the kink.
@@ -245,9 +300,7 @@ class TiltedLoss(Loss):
         if not 2.0**-20 <= min(-self.low, self.high) <= max(-self.low, self.high) <= 1.0:
             raise ParameterError("the slopes of a tilted loss must have opposite signs and sizes between 2^-20 and 1.")
         if not SMALLEST_BOUND <= self.target_bound <= LARGEST_BOUND:
-            raise ParameterError(
-                f"target_bound must lie between {SMALLEST_BOUND:.3g} and {LARGEST_BOUND:.3g}, and it is {self.target_bound}."
-            )
+            raise ParameterError(wording("bound of a tilted loss", bound=self.target_bound))
         if self.smoothing is not None and not 0.0 < self.smoothing < math.inf:
             raise ParameterError("smoothing must be a positive finite number.")
 
@@ -265,21 +318,15 @@ class TiltedLoss(Loss):
     def constants(self) -> LossConstants:
         lipschitz = max(-self.low, self.high)
         smoothness = math.inf if self.smoothing is None else (self.high - self.low) / (2.0 * self.smoothing)
+        # A joint raises the loss by at most a quarter of h times the range of slopes. One difference, a quotient, a product
+        # and a sum of numbers of at most 2 lipschitz are rounded.
         return LossConstants(
-            name="absolute" if (self.low, self.high) == (-1.0, 1.0) else "quantile",
-            lipschitz=lipschitz,
-            smoothness=smoothness,
-            trace=smoothness,
-            # A joint raises the loss by at most a quarter of h times the range of slopes.
+            name="absolute" if (self.low, self.high) == (-1.0, 1.0) else "quantile", scores="prediction",
+            lipschitz=lipschitz, smoothness=smoothness, trace=smoothness, rounding=12.0,
             value_at_zero=lipschitz * self.target_bound + 0.25 * (self.high - self.low) * (self.smoothing or 0.0),
-            # One difference, a quotient, a product and a sum of numbers of at most 2 lipschitz.
-            rounding=12.0,
-            scores="prediction",
-            target_bound=self.target_bound,
-            joint=self.smoothing,
-            has_straight_joints=self.smoothing is not None,
-            unit=self.target_bound,
-        )
+            joint=self.smoothing, has_straight_joints=self.smoothing is not None,
+            target_bound=self.target_bound, unit=self.target_bound,
+        )  # fmt: skip
 
     def with_joint(self, half_width: float, *, slopes_alone: bool = False) -> Any:
         return replace(self, smoothing=half_width)

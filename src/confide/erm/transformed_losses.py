@@ -40,15 +40,9 @@ class ClippedSlopes(Loss):
         """
         own = self.loss.constants
         return own._replace(
-            rounding=own.rounding + (0.5 * own.n_outputs + 4.0 if own.n_outputs > 1 else 0.0),
-            by_length=True,
-            convex=False,
-            monotone=False,
-            tapered=False,
-            separable=own.n_outputs == 1,
-            self_concordant=False,
-            slope_limit=self.limit,
-        )
+            rounding=own.rounding + (0.5 * own.n_outputs + 4.0 if own.n_outputs > 1 else 0.0), slope_limit=self.limit,
+            by_length=True, separable=own.n_outputs == 1, convex=False, monotone=False, tapered=False, self_concordant=False,
+        )  # fmt: skip
 
     def with_joint(self, half_width: float, *, slopes_alone: bool = False) -> Any:
         # Clipped slopes are summed and no more, whoever asks.
@@ -124,20 +118,13 @@ class DeclaredLoss(Loss):
     @property
     def constants(self) -> LossConstants:
         bound = self.target_bound
+        # The unit is a power of two, so that multiples of a width are exact.
         return LossConstants(
-            name=self.name,
-            lipschitz=self.lipschitz,
-            smoothness=self.smoothness,
-            trace=self.smoothness,
-            value_at_zero=self.value_at_zero,
-            rounding=self.rounding,
-            monotone=self.monotone,
-            scores="score" if bound is None else "prediction",
-            target_bound=bound,
-            # A power of two, so that multiples of a width are exact.
+            name=self.name, scores="score" if bound is None else "prediction", is_declared=True, monotone=self.monotone,
+            lipschitz=self.lipschitz, smoothness=self.smoothness, trace=self.smoothness, target_bound=bound,
+            value_at_zero=self.value_at_zero, rounding=self.rounding,
             unit=1.0 if bound is None else 2.0 ** math.floor(math.log2(bound)),
-            is_declared=True,
-        )
+        )  # fmt: skip
 
     def with_joint(self, half_width: float, *, slopes_alone: bool = False) -> Any:
         # Multiples of a power of two are exact.

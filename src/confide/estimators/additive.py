@@ -33,7 +33,7 @@ from confide.estimators.parameters import (
     PenaltyParameter,
     estimator,
 )
-from confide.estimators.regression import LossRegressor, poisson_loss, squared_loss
+from confide.estimators.regression import LOSSES_OF_MEANS, LossRegressor, mean_loss, squared_loss
 from confide.estimators.released import effects_of
 from confide.features.columns import NumberColumn
 from confide.features.encoder import Encoder
@@ -471,14 +471,22 @@ class AdditiveRegressor(CountParameters, AdditiveColumns, IntervalsParameter, Pe
 
     Parameters
     ----------
-    loss : {"huber", "squared", "poisson"}, default "huber"
+    loss : {"huber", "squared", "poisson", "negative_binomial", "gamma", "tweedie"}, default "huber"
         - "huber": half the squared residual, and linear beyond `threshold`, as in `HuberRegressor`.
         - "squared": least squares, as in `Ridge`.
         - "poisson": for counts, as in `PoissonRegressor`. The effects are those on the logarithm of the mean.
+        - "negative_binomial": for counts that vary more than those.
+        - "gamma": for costs above 0, whose range is declared with a low end above 0. The effects are as for "poisson".
+        - "tweedie": for costs of which many are 0.
     threshold : "auto", float or None, default "auto"
         Residual, or difference between a count and its mean, beyond which the influence of a row no longer grows; positive.
         "auto" is that of `HuberRegressor` or `PoissonRegressor`. None means a tenth of `target_bound` for "huber", and two
-        fifths for "poisson". Not used by "squared".
+        fifths for "poisson". Not used by "squared". For "gamma" it is the largest difference between a cost and its mean,
+        as a share of the mean, and for the others see docs/how_to/counts_and_rates.md.
+    power : float, default 1.5
+        For "tweedie": the variance of a cost grows with this power of its mean, above 1 and below 2. It is public.
+    dispersion : float, default 1.0
+        For "negative_binomial": the variance of a count is its mean plus this times the square of the mean. It is public.
     intercept_scaling : "auto" or float, default "auto"
         The constant that is appended to every clipped row, positive. A larger constant shrinks the intercept less and brings
         more noise. "auto" is half the largest norm of a row, and at least 1 for "poisson"; otherwise it is 1.
@@ -510,35 +518,33 @@ class AdditiveRegressor(CountParameters, AdditiveColumns, IntervalsParameter, Pe
     True
     """
 
-    loss: Literal["huber", "squared", "poisson"] = "huber"
+    loss: Literal["huber", "squared", "poisson", "gamma", "tweedie", "negative_binomial"] = "huber"
     threshold: Literal["auto"] | float | None = "auto"
+    power: float = 1.5
+    dispersion: float = 1.0
     intercept_scaling: float | Literal["auto"] = "auto"
 
     def _train(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> Self:
-        if self._chosen_loss == "squared" and sample_weight is not None:
+        if self._named_loss == "squared" and sample_weight is not None:
             raise ParameterError("loss='squared' takes no weights of rows; leave sample_weight out, or take loss='huber'.")
         return super()._train(X, y, sample_weight, exposure)
 
     @property
-    def _chosen_loss(self) -> str:
-        return checked_choice("loss", self.loss, ("huber", "squared", "poisson"))
-
-    @property
-    def _has_counts(self) -> bool:
-        return self._chosen_loss == "poisson"
+    def _named_loss(self) -> str:
+        return checked_choice("loss", self.loss, ("huber", "squared", *LOSSES_OF_MEANS))
 
     @property
     def _mechanisms(self) -> tuple[str, ...]:  # type: ignore[override]  # what is allowed depends on the loss
-        return MECHANISMS_OF_LEAST_SQUARES if self._chosen_loss == "squared" else super()._mechanisms
+        return MECHANISMS_OF_LEAST_SQUARES if self._named_loss == "squared" else super()._mechanisms
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss | SquaredError:  # type: ignore[override]  # "squared" has none
-        if self._chosen_loss == "squared" and self.inference_share != 0.0:
+        if self._named_loss == "squared" and self.inference_share != 0.0:
             raise ParameterError("loss='squared' has no intervals: set inference_share to 0, or take another loss.")
-        if self._chosen_loss == "squared":
+        if self._named_loss == "squared":
             return squared_error(self._target(encoder).bound)
         return super()._minimised(encoder)
 
     def _loss(self, target: Numbers) -> ScoreLoss:
         if self._has_counts:
-            return poisson_loss(target, self.threshold, SHARE_OF_COUNTS * target.bound)
+            return mean_loss(self, target, SHARE_OF_COUNTS)
         return squared_loss("huber", target.bound, self.threshold)

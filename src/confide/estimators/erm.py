@@ -7,10 +7,10 @@ from typing import Any, Literal
 from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, OneMargin, SmoothHinge
 from confide.erm.target_losses import TiltedLoss
 from confide.erm.transformed_losses import DeclaredLoss
-from confide.errors import ParameterError, is_text, wording
+from confide.errors import ParameterError, wording
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.parameters import PenaltyParameter, StraightLineParameters, estimator
-from confide.estimators.regression import LossRegressor, poisson_loss, squared_loss
+from confide.estimators.regression import LOSSES_OF_MEANS, LossRegressor, mean_loss, squared_loss
 from confide.features.encoder import Encoder
 from confide.intake.targets import Numbers
 from confide.intake.user_losses import declared_loss, loss_with_slopes
@@ -25,7 +25,7 @@ MARGIN_LOSSES: dict[str, type[Any]] = {
     "huber_hinge": HuberHinge,
     "smooth_hinge": SmoothHinge,
 }
-_TARGET_LOSSES = ("huber", "clipped_squared", "poisson", "quantile", "absolute")
+_TARGET_LOSSES = ("huber", "clipped_squared", *LOSSES_OF_MEANS, "quantile", "absolute")
 
 
 def _user_loss(model: Any, names: tuple[str, ...], target_bound: float | None) -> DeclaredLoss:
@@ -126,17 +126,22 @@ class ERMRegressor(StraightLineParameters, PenaltyParameter, LossRegressor):
 
     Parameters
     ----------
-    loss : {"huber", "clipped_squared", "poisson", "quantile", "absolute"} or object, default "huber"
-        The name of a loss, as in `HuberRegressor` and `PoissonRegressor`; "quantile", for predictions with a given share of
-        the targets below them; "absolute", the absolute error, for medians; or an object with a loss of your own, as in
-        `ERMClassifier`. The functions of the object take two one-dimensional arrays, ``value(score, target)`` and so on;
-        derivatives are with respect to the score. It must not declare `monotone`.
+    loss : {"huber", "clipped_squared", "poisson", "quantile", "absolute", ...} or object, default "huber"
+        The name of a loss, as in `HuberRegressor` and `PoissonRegressor`; "negative_binomial", "gamma" and "tweedie", as in
+        `AdditiveRegressor`; "quantile", for predictions with a given share of the targets below them; "absolute", the
+        absolute error, for medians; or an object with a loss of your own, as in `ERMClassifier`. The functions of the object
+        take two one-dimensional arrays, ``value(score, target)`` and so on; derivatives are with respect to the score. It
+        must not declare `monotone`.
     target_bound : float or None, default None
         Required by `fit` and `plan` unless the schema has a target of numbers; positive. Every target is clipped to
         [-target_bound, target_bound], and counts are clipped to [0, target_bound]; or both to the range in the schema.
     threshold : "auto", float or None, default "auto"
         For losses that are given by name, as in their estimators. None means a tenth of `target_bound`; for "poisson" it
         means 1.
+    power : float, default 1.5
+        For "tweedie", as in `AdditiveRegressor`.
+    dispersion : float, default 1.0
+        For "negative_binomial", as in `AdditiveRegressor`.
     quantile : float, default 0.5
         For "quantile": the share of targets that should lie below the predictions, from 0.001 to 0.999.
     intercept_scaling : "auto" or float, default "auto"
@@ -182,11 +187,9 @@ class ERMRegressor(StraightLineParameters, PenaltyParameter, LossRegressor):
     loss: object = "huber"
     threshold: Literal["auto"] | float | None = "auto"
     quantile: float = 0.5
+    power: float = 1.5
+    dispersion: float = 1.0
     intercept_scaling: float | Literal["auto"] = "auto"
-
-    @property
-    def _has_counts(self) -> bool:
-        return isinstance(self.loss, str) and self.loss == "poisson"
 
     @property
     def _quantile(self) -> float | None:
@@ -200,8 +203,8 @@ class ERMRegressor(StraightLineParameters, PenaltyParameter, LossRegressor):
     def _loss(self, target: Numbers) -> ScoreLoss:
         target_bound = target.bound
         if self._has_counts:
-            return poisson_loss(target, self.threshold)
-        name = self.loss if is_text(self.loss) else ""
+            return mean_loss(self, target)
+        name = self._named_loss
         if name in ("huber", "clipped_squared"):
             return squared_loss(name, target_bound, self.threshold)
         if target_bound == float("inf"):

@@ -14,8 +14,8 @@ from sklearn.metrics import r2_score
 
 from confide.array_types import Array
 from confide.erm.row_bounds import RowBound
-from confide.erm.target_losses import PoissonLoss, SquaredLoss
-from confide.errors import ParameterError, checked_flag, wording
+from confide.erm.target_losses import MeanLoss, SquaredLoss
+from confide.errors import ParameterError, checked_flag, is_text, wording
 from confide.estimators.linear_model import PrivateLinearModel
 from confide.estimators.parameters import (
     CountParameters,
@@ -39,9 +39,12 @@ from confide.models.scores import LinearModel
 from confide.parameters import checked, checked_choice
 from confide.privacy.budgets import Neighbours
 from confide.privacy.sufficient_statistics import StatisticsPlan
-from confide.training.auto_loss import MECHANISMS_OF_LEAST_SQUARES, count_losses, is_automatic, squared_error, squared_losses
+from confide.training.auto_loss import MECHANISMS_OF_LEAST_SQUARES, at_shares, is_automatic, squared_error, squared_losses
 from confide.training.plan import AnyPlan, make_plan
 from confide.training.settings import ScoreLoss, SquaredError
+
+LOSSES_OF_MEANS = ("poisson", "gamma", "tweedie", "negative_binomial")
+"""Losses of counts and costs, whose mean is the exponential of the score."""
 
 
 class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):
@@ -133,7 +136,8 @@ class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):
         counts = self._has_counts
         numbers = parameters.checked_target_range(self.target_bound, ends, target, counts=counts, may_shift=self._may_shift)
         exposure = parameters.checked_exposure(getattr(self, "exposure_range", None), target, counts=counts)
-        return numbers if exposure is None else numbers.per(exposure, in_units=bool(self.fit_intercept))
+        numbers = numbers if exposure is None else numbers.per(exposure, in_units=bool(self.fit_intercept))
+        return numbers.around_usual() if self.fit_intercept and self._named_loss in LOSSES_OF_MEANS[1:] else numbers
 
     def _units_of_effects(self, encoder: Encoder | None) -> tuple[float, Callable[[float], float]]:
         return USUAL_EFFECT_ON_COUNTS if self._has_counts else USUAL_SHARE * self._target(encoder).bound, float
@@ -149,8 +153,13 @@ class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):
 
     @property
     def _has_counts(self) -> bool:
-        """Whether targets are counts, whose mean is the exponential of the score."""
-        return False
+        """Whether targets are counts or costs, whose mean is the exponential of the score."""
+        return self._named_loss in LOSSES_OF_MEANS
+
+    @property
+    def _named_loss(self) -> str:
+        """The loss that has a name, or ""."""
+        return loss if is_text(loss := getattr(self, "loss", "")) else ""
 
     @property
     def _link(self) -> Link:
@@ -375,16 +384,28 @@ def squared_loss(name: str, target_bound: float, threshold: Any) -> ScoreLoss:
     return ScoreLoss(SquaredLoss(target_bound, checked("threshold", given), by_length=by_length))
 
 
-def poisson_loss(target: Numbers, threshold: Any, default: float = 1.0) -> ScoreLoss:
-    """The loss for counts. `default` is the threshold that None means."""
-    target_bound, own = target.bound, target.exposure
-    exposure = None if own is None else (own.low / target.unit, own.high / target.unit)
-    if not math.isfinite(target_bound):
-        raise ParameterError("a loss for counts needs a finite target_bound, because its curvature grows with the counts.")
+def mean_loss(model: Any, target: Numbers, share: float | None = None) -> ScoreLoss:
+    """The loss for counts or costs that a model names. The threshold None means this share of the bound, or 1."""
+    name, own, threshold = model._named_loss, target.exposure, model.threshold
+    low, high = (1.0, 1.0) if own is None else (own.low, own.high)
+    if not math.isfinite(target.bound):
+        raise ParameterError(wording("bound of counts"))
+    if name == "gamma" and not target.low > 0.0:
+        raise ParameterError(wording("gamma of zeros"))
+    power = {"gamma": 2.0, "tweedie": checked("power", getattr(model, "power", 1.5))}.get(name, 1.0)
+    dispersion = checked("dispersion", model.dispersion) if name == "negative_binomial" else 0.0
+    exposure = None if own is None and target.unit == 1.0 else (low / target.unit, high / target.unit)
+
+    def loss_at(limit: float) -> MeanLoss:
+        return MeanLoss(target.bound, limit, exposure, power, dispersion, target.low if power > 1.0 else 0.0)
+
+    # The slope of the largest target where its mean is that of scores of 0.
+    usual = 1.0 if name == "poisson" else 0.5 * (low + high) / target.unit
+    steepest = target.bound * usual ** (1.0 - power) / (1.0 + dispersion * usual)
     if is_automatic(threshold):
-        return count_losses(target_bound, exposure)
-    limit = checked("threshold", default if threshold is None else threshold)
-    return ScoreLoss(PoissonLoss(target_bound, limit, exposure))
+        return at_shares(steepest, "counts" if name == "poisson" else "costs", loss_at)
+    of_none = usual ** (2.0 - power) if share is None else share * steepest
+    return ScoreLoss(loss_at(checked("threshold", of_none if threshold is None else threshold)))
 
 
 @estimator
@@ -492,9 +513,7 @@ class PoissonRegressor(CountParameters, IntervalsParameter, StraightLineParamete
     threshold: Literal["auto"] | float = "auto"
     intercept_scaling: float | Literal["auto"] = "auto"
 
-    @property
-    def _has_counts(self) -> bool:
-        return True
+    _named_loss = "poisson"
 
     def _loss(self, target: Numbers) -> ScoreLoss:
-        return poisson_loss(target, self.threshold)
+        return mean_loss(self, target)

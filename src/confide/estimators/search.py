@@ -534,10 +534,12 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         targets = [model._target(parameters.checked_schema(model.schema)) for model in candidates]
         width = min(target.high - target.low for target in targets)
         clip = _CLIP_SHARE * width if self.clip is None else min(float(self.clip), width)
-        return tuple(
-            ErrorsOfNumbers(model._link, target.low - target.shift, target.high - target.shift, clip, model._quantile)
-            for model, target in zip(candidates, targets, strict=True)
-        )
+        errors = []
+        for model, target in zip(candidates, targets, strict=True):
+            ends = target.low - target.shift, target.high - target.shift
+            offset = 0.0 if target.exposure else -math.log(target.unit)
+            errors.append(ErrorsOfNumbers(model._link, *ends, clip, model._quantile, offset))
+        return tuple(errors)
 
     def _plans(
         self, budget: Budget, candidates: list[Any], sizes: Sequence[int], facts: list[PublicNumbers], set_aside: float

@@ -714,7 +714,7 @@ class NumberTarget:
         if refuse and not finite.all():
             raise InputError(f"{what}: some are missing or infinite; give only rows whose target is a finite number.")
         if refuse and self.counts and (targets < 0.0).any():
-            raise InputError(f"{what}: some are negative, but counts must not be. Correct them.")
+            raise InputError(f"{what}: some are negative, but counts and costs must not be. Correct them.")
         targets[~finite] = 0.0
         np.subtract(np.clip(targets, self.low, self.high, out=targets), self.shift, out=targets)
         if self.exposure is None:

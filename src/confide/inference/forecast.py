@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from scipy.special import ndtri
 
 from confide.array_types import Weights
@@ -293,9 +294,9 @@ def _usual_curvature(moments: SumPlan[Moments], usual_row_norm: float, design: S
     problem = moments.query.problem
     loss, n_classes = problem.loss_bounds, max(2, problem.loss.constants.n_outputs)
     bend = loss.trace / loss.rank * (4.0 * (n_classes - 1) / n_classes**2 if loss.separable else 1.0) / 2.0
-    if loss.is_count and loss.target_bound is not None:
+    if loss.is_count:
         # The curvature of a count is its mean, which is far below the largest count.
-        bend = problem.largest_weight * _USUAL_COUNT * loss.target_bound
+        bend = _USUAL_COUNT * float(loss.curvature_at_slope(np.zeros(1))[0])
     # The constants of the loss are those of a row with the largest weight.
     return design.effective_share * problem.n_rows_low * bend * usual_row_norm**2 / problem.n_features
 

@@ -35,6 +35,8 @@ _FAR_FROM_ZERO = 1.5
 """The middle of a range of targets is subtracted from them if it is at least this many half-widths of the range away from 0.
 
 Chosen on prices of diamonds, which crowd near the low end of their range, and confirmed by benchmarks/far_targets.py."""
+_WIDE_RANGE = 400.0
+"""The usual one of costs is the geometric middle of their range, as if its low end were at least the high one over this."""
 NEEDS_EXPOSURE = wording("exposure is needed")
 _LABELS_AT_ONCE = 2**20
 """Labels are sorted in pieces of this many, because sorting copies a piece and memory is limited."""
@@ -144,7 +146,7 @@ class Numbers:
     low, high : public bounds, to which each number is clipped by itself
     shift : a public number that is subtracted then, and added to the released intercept
     exposure : that of counts, or None
-    unit : the public number by which exposures are divided
+    unit : the public number by which exposures are divided, or 1 where there are none
     """
 
     domain: ClassVar[None] = None
@@ -191,6 +193,11 @@ class Numbers:
         clipped = wording("clipped exposure", low=exposure.low, high=exposure.high)
         return replace(self, sentence=f"{self.sentence} {clipped}", exposure=exposure, unit=unit)
 
+    def around_usual(self) -> Numbers:
+        """The same numbers, with scores of 0 where the mean is a usual one: the ridge draws predictions to it."""
+        usual = math.sqrt(max(self.low, self.high / _WIDE_RANGE)) * math.sqrt(self.high)
+        return replace(self, unit=self.unit / min(max(usual, 2.0**-30), 2.0**30))
+
     def with_exposure(self, read: ReadTargets, exposure: Any) -> ReadTargets:
         """Counts that were read, with these exposures (n,) of their rows."""
         assert self.exposure is not None  # noqa: S101 - called for counts that have one
@@ -208,7 +215,7 @@ class Numbers:
     def read(self, y: Any, n_rows: int | None) -> ReadTargets:
         targets = numbers_of(y, n_rows)
         if self.are_counts and (targets < 0.0).any():
-            raise InputError("y must hold counts, but it holds negative numbers. Correct it.")
+            raise InputError("y must hold counts or costs, but it holds negative numbers. Correct it.")
         return ReadTargets((), None, self.sentence, values=np.clip(targets, self.low, self.high) - self.shift)
 
     def of_opened(self, rows: OpenedRows) -> OpenedTarget:

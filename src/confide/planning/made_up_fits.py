@@ -90,6 +90,8 @@ _TARGET_MEAN, _TARGET_DEVIATION = -0.3, 0.3
 """Of targets whose bounds are -1 and 1. Prices, incomes and delays lie in the lower half of their range."""
 _COUNT_MEAN = 0.125
 """The mean of counts as a share of the largest."""
+_LARGEST_COUNT = 400.0
+"""A larger target is a multiple of such a count: costs are made as counts of a unit."""
 _MOST_SIGNAL = 60.0
 _MOST_ROUNDS = 40
 """Of fitting the shares of made-up classes."""
@@ -323,12 +325,13 @@ def _targets(outcome: Outcome, signals: Array, error: float, uniform: Any) -> An
         return low + (high - low) * np.clip(0.5 + 0.5 * (_TARGET_MEAN + _TARGET_DEVIATION * mixed), 0.0, 1.0)
     chance = uniform(size)
     if outcome.kind == "counts":
+        unit = max(1.0, high / _LARGEST_COUNT)
 
         def counts_at(strength: float) -> tuple[Array, Array]:
-            means = _COUNT_MEAN * high * np.exp(strength * signals[:, 0] - 0.5 * strength**2)
+            means = _COUNT_MEAN * high / unit * np.exp(strength * signals[:, 0] - 0.5 * strength**2)
             chances = np.zeros(size)
             below, term = np.exp(-means), np.exp(-means)
-            for count in range(1, math.floor(high) + 1):
+            for count in range(1, math.floor(high / unit) + 1):
                 chances += chance > below
                 term = term * means / count
                 below = below + term
@@ -338,7 +341,7 @@ def _targets(outcome: Outcome, signals: Array, error: float, uniform: Any) -> An
             counts, means = counts_at(strength)
             return _deviance(counts, means) / _deviance(counts, np.full(size, counts.mean())) - error
 
-        return counts_at(_strength(left, 4.0))[0]
+        return unit * counts_at(_strength(left, 4.0))[0]
     # In proportion to 1 / rank^s, with the s at which the share of the most frequent class is as given.
     ranks = np.arange(1.0, len(outcome.labels) + 1.0)
     falling = ranks ** -brentq(lambda s: 1.0 / np.sum(ranks**-s) - outcome.largest_share, -1e-9, 60.0)

@@ -18,7 +18,7 @@ import numpy as np
 from confide.array_types import Array, Weights
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
-from confide.erm.target_losses import PoissonLoss
+from confide.erm.target_losses import MeanLoss
 from confide.errors import ParameterError, wording
 from confide.plan_text import document_of_sum
 from confide.privacy import centring, scales, tables
@@ -46,14 +46,14 @@ _UP = 1.0 + 2.0**-40
 
 def sum_of_residuals(problem: Problem) -> RowSum:
     """The sum over rows whose entry for the intercept adds up residuals: mean less count, within the bound on counts."""
-    if not isinstance(problem.loss, PoissonLoss) or not problem.intercept > 0.0:
+    if not isinstance(problem.loss, MeanLoss) or not problem.intercept > 0.0:
         raise ParameterError("only predictions of counts with an intercept are matched to a mean.")
     return RowSum(whole_slopes(problem.loss), problem.row_bound, problem.intercept, 1, problem.largest_weight)
 
 
-def whole_slopes(loss: Any) -> PoissonLoss:
+def whole_slopes(loss: Any) -> MeanLoss:
     """The loss of counts whose slopes, mean less count, are clipped at the bound on counts alone."""
-    return replace(loss, threshold=loss.target_bound)  # type: ignore[no-any-return]
+    return replace(loss, threshold=loss.target_bound, power=1.0, dispersion=0.0, least=0.0)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from confide.erm.losses import Loss
-from confide.erm.target_losses import PoissonLoss, SquaredLoss
+from confide.erm.target_losses import SquaredLoss
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, budget_of_row, pure_epsilon
 from confide.privacy.gaussian import gradient_shift, mu_within
@@ -30,25 +30,22 @@ SHARES = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 _USUAL_NOISE = 0.001
 """The noise, as a share of the rows, at which an aim has its usual share."""
 _POWER = 0.2
-"""How fast the share falls with the noise. Chosen and confirmed by benchmarks/thresholds.py, as are the shares of `AIMS`."""
+"""How fast the share falls with the noise. Chosen and confirmed by benchmarks/thresholds.py, as are the shares of `AIMS`;
+benchmarks/costs.py chose that of costs."""
 
 
-AIMS = {"robust": (0.18, 0.2), "mean": (0.18, 1.0), "counts": (0.65, 1.0)}
-"""Aims by their names: typical values in spite of outliers, means, and means of counts. Of each, the share of the bound on
-targets at the usual noise, and the largest share, which is taken without noise."""
+AIMS = {"robust": (0.18, 0.2), "mean": (0.18, 1.0), "counts": (0.65, 1.0), "costs": (0.25, 1.0)}
+"""Aims by their names: typical values in spite of outliers, means, and means of counts, and of costs or spread counts. Of
+each, the share of the bound on targets at the usual noise, and the largest share, which is taken without noise."""
 
 
 def squared_losses(target_bound: float, *, aim: str, by_length: bool = False) -> ScoreLoss:
     """Half the squared residual, with slopes clipped at each share of the bound on targets."""
-    return _thresholds(target_bound, aim, lambda threshold: SquaredLoss(target_bound, threshold, by_length))
+    return at_shares(target_bound, aim, lambda threshold: SquaredLoss(target_bound, threshold, by_length))
 
 
-def count_losses(target_bound: float, exposure: tuple[float, float] | None = None) -> ScoreLoss:
-    """The loss of counts, with slopes clipped at each share of the bound on targets, and the bounds on their exposures."""
-    return _thresholds(target_bound, "counts", lambda threshold: PoissonLoss(target_bound, threshold, exposure))
-
-
-def _thresholds(target_bound: float, aim: str, loss_at: Callable[[float], Loss]) -> ScoreLoss:
+def at_shares(target_bound: float, aim: str, loss_at: Callable[[float], Loss]) -> ScoreLoss:
+    """A loss with slopes clipped at each share of the bound on targets, or of the slope that a target at the bound has."""
     if not math.isfinite(target_bound):
         raise ParameterError('threshold="auto" is a share of target_bound, which is inf: give a number.')
     losses = tuple(loss_at(share * target_bound) for share in SHARES if share <= AIMS[aim][1])

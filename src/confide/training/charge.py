@@ -491,6 +491,7 @@ class ErrorsOfNumbers:
     low, high : the range of targets as they enter the fit, to which predictions are clipped
     clip : the residual that adds 1, and so do larger ones
     quantile : None for squared residuals; for a quantile its own loss, in which residuals of one sign weigh more
+    offset : what is added to scores of rows without an exposure
     """
 
     link: Link
@@ -498,6 +499,7 @@ class ErrorsOfNumbers:
     high: float
     clip: float
     quantile: float | None
+    offset: float = 0.0
 
     @property
     def unit(self) -> float:
@@ -508,7 +510,7 @@ class ErrorsOfNumbers:
         """The sum over the rows, which one row changes by at most 1: proofs/selection.md, section 3."""
         total = 0
         for memory in rows.source.in_memory():
-            scores = model.scores_alone(memory.blocks)
+            scores = model.scores_alone(memory.blocks) + self.offset
             targets: Any = memory.labels
             if targets.dtype.names is not None:
                 scores, targets = scores + np.log(targets["exposure"]), targets["count"]
