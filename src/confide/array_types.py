@@ -30,6 +30,8 @@ Labels: TypeAlias = NDArray[np.int8] | NDArray[np.intp]
 """(m,): -1 or +1 for two classes; the position of the class for three or more."""
 Targets: TypeAlias = Labels | NDArray[np.float64]
 """(m,): labels, or the numbers that a regression predicts; counts that have an exposure are `COUNT_AND_EXPOSURE`."""
+Factors: TypeAlias = Array | None
+"""(m,): how much each row counts; None where all count once."""
 COUNT_AND_EXPOSURE = np.dtype([("count", np.float64), ("exposure", np.float64)])
 """A count beside the time, the number of persons or the area that it was counted in."""
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from confide.array_types import Array, Targets, Weights
+from confide.array_types import Factors, Targets, Weights
 from confide.compiled.loading import Kernel, is_plain
 from confide.compiled.stored_rows import SumOfSlopes, labels_and_counts
 from confide.erm.linear_sums import SumOfRows, SumsOfTwoParts
@@ -74,9 +74,7 @@ class CompiledSum:
         bent = width if self.order >= 2 else 0
         return Totals(np.full(n_problems, np.nan), np.zeros((n_problems, width)), np.zeros((n_problems, bent, bent)))
 
-    def add_block(
-        self, totals: Totals, rows: Any, labels: Targets, weights: Weights, row_weights: Array | None = None
-    ) -> None:
+    def add_block(self, totals: Totals, rows: Any, labels: Targets, weights: Weights, row_weights: Factors = None) -> None:
         """Add the gradients of one block of `StoredRows` (m, d) at each of the weights (k, D) to the totals in place."""
         n_rows, n_features = rows.shape
         for weight, gradient, hessian in zip(weights, totals.gradient, totals.hessian, strict=True):

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.array_types import Array, Targets, Weights
+from confide.array_types import Array, Factors, Targets, Weights
 from confide.compiled.gradient_sums import LossCode, code_of
 from confide.compiled.loading import Kernel, is_plain, kernel
 from confide.compiled.stored_rows import (
@@ -220,9 +220,7 @@ class ClippedSum:
         """Totals over no rows."""
         return self.row_sum.start(n_problems, n_features)
 
-    def add_block(
-        self, totals: Totals, rows: Any, labels: Targets, weights: Weights, row_weights: Array | None = None
-    ) -> None:
+    def add_block(self, totals: Totals, rows: Any, labels: Targets, weights: Weights, row_weights: Factors = None) -> None:
         """Add the gradients of some blocks of `StoredRows` (m, d) at the weights (1, D) to the totals in place.
 
         One block of other rows is summed up by NumPy.

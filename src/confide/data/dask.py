@@ -15,7 +15,7 @@ from confide.data.files import BATCH_ROWS, FilePart
 from confide.data.partitions import (
     FAN_IN,
     NO_ROWS,
-    NumericReading,
+    AnyReading,
     OpenedRows,
     Outcome,
     PartitionedSource,
@@ -25,7 +25,6 @@ from confide.data.partitions import (
     refuse_persons,
     sum_of_outcomes,
 )
-from confide.data.streams import Reading
 from confide.errors import InputError, InputTypeError, ParameterError
 from confide.features.schema import Schema
 from confide.features.table import RowsPerPerson
@@ -75,9 +74,7 @@ class DaskRows(OpenedRows):
         return int(sum(counts))
 
     @contextmanager
-    def checked(
-        self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson, n_threads: int = 1
-    ) -> Iterator[CheckedPass]:
+    def checked(self, reading: AnyReading, rows_per_person: RowsPerPerson, n_threads: int = 1) -> Iterator[CheckedPass]:
         refuse_persons(self.schema)
         yield PartitionedSource.checked(self._outcome, reading)
 

@@ -29,8 +29,7 @@ from numpy.lib import format as npy
 
 from confide.array_types import Weights
 from confide.data.arrays import CheckedPass, CheckedSource, RowMapChange
-from confide.data.partitions import NO_MOMENTS, SUMS, NumericReading, OpenedRows, Outcome, refuse_persons, sum_of_outcomes
-from confide.data.streams import Reading
+from confide.data.partitions import NO_MOMENTS, SUMS, AnyReading, OpenedRows, Outcome, refuse_persons, sum_of_outcomes
 from confide.erm.linear_sums import SumOfRows, finds_scales
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import Centred, before_moving, norm_with_intercept
@@ -191,9 +190,7 @@ class FederatedRows(OpenedRows):
         return rows_of_parties_are_not_counted()
 
     @contextmanager
-    def checked(
-        self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson, n_threads: int = 1
-    ) -> Iterator[CheckedPass]:
+    def checked(self, reading: AnyReading, rows_per_person: RowsPerPerson, n_threads: int = 1) -> Iterator[CheckedPass]:
         if self.schema is None:
             raise InputError("parties need a schema: without one they could read the same columns in different ways.")
         refuse_persons(self.schema)

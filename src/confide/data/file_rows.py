@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from confide.array_types import Indices, Weights
 from confide.data.arrays import CheckedPass, CheckedSource, MemorySource, RowMapChange, most_in_sample
 from confide.data.files import BATCH_ROWS, FilePart, Stamp, changed
-from confide.data.partitions import NumericReading, OpenedRows
+from confide.data.partitions import AnyReading, OpenedRows
 from confide.data.sources import files_of, kinds_read
 from confide.data.spooled import pieces_of
 from confide.data.streams import (
@@ -113,9 +113,7 @@ class FileRows(OpenedRows):
         return ", ".join(f"{part.path}" for part in self.parts[:3]) + (", ..." if len(self.parts) > 3 else "")
 
     @contextmanager
-    def checked(
-        self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson, n_threads: int = 1
-    ) -> Iterator[CheckedPass]:
+    def checked(self, reading: AnyReading, rows_per_person: RowsPerPerson, n_threads: int = 1) -> Iterator[CheckedPass]:
         if not isinstance(reading, Reading):
             raise ParameterError("rows in table files need a schema; give one to open_rows.")
         for part in self.parts:

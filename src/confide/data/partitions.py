@@ -137,6 +137,9 @@ class NumericReading:
         return memory_source(ArrayBlocks(piece.rows), piece.labels, row_weights, self.fourier)
 
 
+AnyReading: TypeAlias = Reading | NumericReading
+
+
 def _kind_alone(value: object) -> str:
     """What clusters write to logs: nothing but the kind of a value."""
     return f"{type(value).__name__}()"
@@ -159,7 +162,7 @@ class Task:
     n_integers : how many integers it makes
     """
 
-    reading: Reading | NumericReading
+    reading: AnyReading
     row_sum: BlockwiseSum | None = None
     weights: Weights | None = None
     stride: int = 0
@@ -323,13 +326,13 @@ class PartitionedSource(CheckedSource):
     """
 
     run: Callable[[Task], Outcome]
-    reading: Reading | NumericReading
+    reading: AnyReading
     partitions: tuple[Record, ...]
 
     __repr__ = _kind_alone
 
     @classmethod
-    def checked(cls, run: Callable[[Task], Outcome], reading: Reading | NumericReading) -> CheckedPass:
+    def checked(cls, run: Callable[[Task], Outcome], reading: AnyReading) -> CheckedPass:
         """Read all partitions once and check them.
 
         Raises
@@ -439,7 +442,7 @@ class OpenedRows(ABC):
 
     @abstractmethod
     def checked(
-        self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson, n_threads: int = 1
+        self, reading: AnyReading, rows_per_person: RowsPerPerson, n_threads: int = 1
     ) -> AbstractContextManager[CheckedPass]:
         """Read all rows once and check them. On exit, everything that was stored for later passes is removed.
 

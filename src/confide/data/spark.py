@@ -19,7 +19,7 @@ from confide.data.partitions import (
     FAN_IN,
     NO_ROWS,
     SUMS,
-    NumericReading,
+    AnyReading,
     OpenedRows,
     Outcome,
     PartitionedSource,
@@ -76,9 +76,7 @@ class SparkRows(OpenedRows):
         return n_rows
 
     @contextmanager
-    def checked(
-        self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson, n_threads: int = 1
-    ) -> Iterator[CheckedPass]:
+    def checked(self, reading: AnyReading, rows_per_person: RowsPerPerson, n_threads: int = 1) -> Iterator[CheckedPass]:
         from pyspark import StorageLevel
 
         refuse_persons(self.schema)

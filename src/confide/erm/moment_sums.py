@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from confide.array_types import Array, Rows, Targets, Weights
+from confide.array_types import Array, Factors, Rows, Targets, Weights
 from confide.erm.coded_rows import dense
 from confide.erm.row_bounds import RowBound
 from confide.erm.row_sums import RowSum, Totals, add_curvatures, add_products, mirrored
@@ -41,9 +41,7 @@ class MomentSum:
         width = self.of.n_weights(n_features)
         return Totals(np.zeros(2 * n_problems), np.zeros((2 * n_problems, 0)), np.zeros((2 * n_problems, width, width)))
 
-    def add_block(
-        self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
-    ) -> None:
+    def add_block(self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Factors = None) -> None:
         """Add the moments of one block of rows (m, d) at weights (k, o D) to the totals in place."""
         clipped, loss = self.of.row_bound.clip(dense(rows)), self.of.loss
         weights = weights.reshape(-1, clipped.shape[1] + (self.of.intercept > 0.0))
@@ -140,9 +138,7 @@ class FrameSum:
         width = self.of.of.n_weights(n_features)
         return Totals(np.zeros(1), np.zeros((1, width)), np.zeros((1, width, width)))
 
-    def add_block(
-        self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
-    ) -> None:
+    def add_block(self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Factors = None) -> None:
         """Add the terms of one block of rows (m, d) to the totals in place."""
         clipped = self.of.of.row_bound.clip(dense(rows))
         slope, bend = slopes_and_bends(self.of, clipped, labels, weights, row_weights)
@@ -188,9 +184,7 @@ class SpreadSum:
         """Totals over no rows."""
         return Totals(np.zeros(1), np.zeros((1, 2 * n_features + 1)), np.zeros((1, 0, 0)))
 
-    def add_block(
-        self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
-    ) -> None:
+    def add_block(self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Factors = None) -> None:
         """Add the terms of one block of rows (m, d) to the totals in place. Labels and weights play no part."""
         own = self.row_bound.clip(dense(rows)) / np.array(self.units)
         totals.gradient[0] += np.concatenate([own.sum(axis=0), (own * own).sum(axis=0), [float(len(own))]])
@@ -227,9 +221,7 @@ class DirectionSum:
         n_directions = len(self.directions)
         return Totals(np.zeros(1), np.zeros((n_directions, 3)), np.zeros((n_directions, 0, 0)))
 
-    def add_block(
-        self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
-    ) -> None:
+    def add_block(self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Factors = None) -> None:
         """Add the terms of one block of rows (m, d) at weights (1, D) to the totals in place."""
         row_sum = self.of.of
         clipped = row_sum.row_bound.clip(dense(rows))
@@ -271,9 +263,7 @@ class LeastSquaresSum:
         width = n_features + (self.intercept > 0.0)
         return Totals(np.zeros(n_problems), np.zeros((n_problems, width)), np.zeros((n_problems, width, width)))
 
-    def add_block(
-        self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
-    ) -> None:
+    def add_block(self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Factors = None) -> None:
         """Add the terms of one block of rows (m, d), targets (m,), to the totals in place; weights do not matter."""
         clipped = self.row_bound.clip(dense(rows))
         if self.intercept > 0.0:

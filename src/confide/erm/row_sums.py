@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 from scipy.sparse import csr_array, issparse
 
-from confide.array_types import Array, Rows, Targets, Weights
+from confide.array_types import Array, Factors, Rows, Targets, Weights
 from confide.erm.clipped_rows import MANY_SCORES, WITH_PRODUCTS, ClippedRows
 from confide.erm.coded_rows import CodedRows, JoinedRows
 from confide.erm.losses import Loss, LossConstants
@@ -153,9 +153,7 @@ class RowSum:
         hessians = np.zeros((n_problems, hessian_width, hessian_width))
         return Totals(np.zeros(n_problems), np.zeros((n_problems, gradient_width)), hessians)
 
-    def add_block(
-        self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
-    ) -> None:
+    def add_block(self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Factors = None) -> None:
         """Add the terms of one block to the totals in place: rows (m, d), and labels or targets (m,) as the loss reads them.
 
         `row_weights` (m,) say how much each row counts. Without them each row counts 1, or `largest_weight` if that is less.

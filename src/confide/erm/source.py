@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from confide.array_types import Array, Rows, Targets, Weights
+from confide.array_types import Array, Factors, Rows, Targets, Weights
 from confide.erm.coded_rows import CodedLayout, CodedRows
 from confide.erm.moment_sums import SumOverRows
 from confide.erm.row_sums import RowSum, Totals
@@ -86,9 +86,7 @@ class BlockwiseSum(Protocol):
     def start(self, n_problems: int, n_features: int) -> Totals:
         """Totals over no rows."""
 
-    def add_block(
-        self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
-    ) -> None:
+    def add_block(self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Factors = None) -> None:
         """Add the terms of one block of rows (m, d) at (k, D) weights to the totals in place."""
 
     def completed(self, totals: Totals) -> Totals:
@@ -188,9 +186,7 @@ class _Reading:
     def start(self, n_problems: int, n_features: int) -> Totals:
         return self.row_sum.start(n_problems, n_features)
 
-    def add_block(
-        self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
-    ) -> None:
+    def add_block(self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Factors = None) -> None:
         labels, row_weights = unwritable(labels), unwritable(row_weights)
         self.row_sum.add_block(totals, self.lend(rows), labels, weights, row_weights)
 

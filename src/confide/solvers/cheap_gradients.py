@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from confide.array_types import Array, Indices, Rows, Targets, Weights
+from confide.array_types import Array, Factors, Indices, Rows, Targets, Weights
 from confide.compiled.gradient_sums import CompiledSum, code_of
 from confide.compiled.loading import is_plain, kernel
 from confide.compiled.stored_rows import StoredRows
@@ -168,9 +168,7 @@ class ApproximateSum:
         hessians: Any = np.zeros((n_problems, width, width) if self.order >= 2 else (n_problems, 0, 0), np.float32)
         return Totals(np.full(n_problems, np.nan), np.zeros((n_problems, width)), hessians)
 
-    def add_block(
-        self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
-    ) -> None:
+    def add_block(self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Factors = None) -> None:
         """Add the gradients of one block of rows (m, d) to the totals in place."""
         n_features, rows = rows.shape[1], dense(rows)
         rows = rows if type(rows) is ScaledRows else _in_precision(rows, self.precision)

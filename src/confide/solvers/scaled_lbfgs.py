@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import issparse
 
-from confide.array_types import Array, Indices, Rows, Targets, Weights
+from confide.array_types import Array, Factors, Indices, Rows, Targets, Weights
 from confide.erm.coded_rows import CodedLayout, CodedRows, dense
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import Loss
@@ -112,9 +112,7 @@ class ArrowSum:
         width = self.arrow.n_others + (self.intercept > 0.0)
         return Totals(np.zeros(1), np.zeros((1, self.arrow.n_levels)), np.zeros((1, self.arrow.n_levels + width, width)))
 
-    def add_block(
-        self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
-    ) -> None:
+    def add_block(self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Factors = None) -> None:
         """Add the curvature of one block of coded rows at weights (1, D)."""
         clipped = self.row_bound.clip(rows)
         if type(clipped) is not CodedRows:
