@@ -24,7 +24,7 @@ def test_a_curve_is_learned_that_a_straight_line_cannot_have():
     """The classes depend on the size of a number, not on its sign."""
     straight = LinearSVC(1.0, row_norm=2.0).fit(X, Y).score(X, Y)
     curved = AdditiveClassifier(1.0, bounds=(-1, 1)).fit(X, Y).score(X, Y)
-    assert straight < 0.6 < 0.85 < curved
+    assert straight < 0.6 < 0.8 < curved
 
 
 @pytest.mark.parametrize("loss", ["auto", "logistic", "logistic_hinge"])

@@ -175,6 +175,14 @@ def test_regressions_have_curves_beside_lines_from_a_strength_on(loss):
     assert seen == {0, 1.05, 3, 6, 12}
 
 
+def test_numbers_below_0_are_no_whole_numbers():
+    """A measurement from -1 to 1 has as many knots as one from -1.5 to 1.5; bounds from 0 on may be those of counts."""
+    bounds = {"score": (-1, 1), "middle": (-1.5, 1.5), "rooms": (0, 4), "flag": (0, 1)}
+    schema = Schema({name: {"low": low, "high": high} for name, (low, high) in bounds.items()})
+    chosen = AdditiveClassifier(4.0, schema=schema, interactions=()).chosen_schema(200_000)
+    assert [column.knots for column in chosen.columns] == [12, 12, 3, 0]
+
+
 @pytest.mark.parametrize(
     "budget", [lambda epsilon: epsilon, lambda epsilon: ApproxDP(epsilon, 1e-6)], ids=["pure", "approximate"]
 )

@@ -208,7 +208,8 @@ def blocks_of_choices(model: Any, chosen: Schema | None, features: FourierMap | 
             yield heading("Curves, chosen from public facts")
             yield table(("column", "knots", "between"), rows, words=("knots", "between"))
             bent = ", unless random features bend it" if chosen.random_features else ""
-            is_near = any(column.is_number and column.knots == column.high - column.low - 1.0 for column in chosen.columns)
+            numbers = (column for column in chosen.columns if column.is_number and column.low >= 0.0)
+            is_near = any(column.knots == column.high - column.low - 1.0 for column in numbers)
             near = [wording("knots of near whole numbers")] * is_near
             yield text(
                 f"Between neighbouring knots a curve is a straight line{bent}.",

@@ -715,7 +715,9 @@ class Schema:
     def with_features_always(self) -> Schema:
         """The schema of a fit that cannot find whether columns act together."""
         features = self.random_features
-        return self if features is None else replace(self, random_features=replace(features, if_found=False))
+        if features is None or not features.if_found:
+            return self
+        return replace(self, random_features=replace(features, if_found=False))
 
     @property
     def without_features(self) -> Schema:

@@ -58,7 +58,8 @@ bends lose by that at few rows, by up to .3 of the deviance, and all others gain
 _MOST_WEIGHTS = 5000
 """The largest number of weights of all curves together, as many as pairs of columns may have."""
 _MOST_NEAR_NUMBERS = 13
-"""Whole numbers between bounds as near as this get no more knots than there are numbers between the bounds."""
+"""Whole numbers between bounds from 0 on as near as this get no more knots than there are numbers between them. Columns
+with numbers below 0 hold measurements."""
 
 
 def with_knots(schema: Schema, knots: int | Mapping[str, int | tuple[float, ...]]) -> Schema:
@@ -243,7 +244,8 @@ def _sensible(column: Column, number: int) -> int:
     if not column.is_number or column.scale != "linear":
         return number
     between = column.high - column.low - 1.0
-    is_near_and_whole = column.low.is_integer() and column.high.is_integer() and between < _MOST_NEAR_NUMBERS
+    are_whole = column.low.is_integer() and column.high.is_integer()
+    is_near_and_whole = are_whole and column.low >= 0.0 and between < _MOST_NEAR_NUMBERS
     return min(number, int(between)) if is_near_and_whole else number
 
 

@@ -65,7 +65,8 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
         rows.source.refuse_sums(partial(settings.row_sums, len(rows.domain)), with_moments=settings.has_intervals)
         plan = plan_for(settings, rows)
         if rows.encoder is not None and getattr(plan, "without", None) is None:
-            rows = replace(rows, encoder=replace(rows.encoder, schema=rows.encoder.schema.with_features_always))
+            always = rows.encoder.schema.with_features_always
+            rows = rows if always is rows.encoder.schema else replace(rows, encoder=replace(rows.encoder, schema=always))
         design = settings.sampling_design(plan.problem.n_rows_low, has_weights=rows.has_weights)
         problem, source = plan.problem, rows.source
         unusual = cautions(plan.event.budget, problem.n_rows_low, problem.n_rows_high)
