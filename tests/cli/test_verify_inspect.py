@@ -54,9 +54,11 @@ def test_a_file_that_is_no_model_is_refused(folder):
 
 
 def test_weights_of_random_features_are_not_shown_one_by_one(folder):
-    """Their number is; the document for programs has them all."""
+    """Their number and norm are; the document for programs has them all. Such a model has no other weights."""
     fit("--model", "kernel-svm", "--n-features", "6")
     text = run("inspect", "model.json").stdout
     assert "cos0" not in text
-    assert "weights of 6 random features are not shown" in " ".join(text.split())
+    words = " ".join(text.split())
+    assert "weights of 6 random features are not listed" in words
+    assert "other weights" not in words
     assert "cos0" in json.loads(run("inspect", "model.json", "--format", "json").stdout)["weights"]

@@ -146,8 +146,8 @@ class ReleasedCoefficients:
             sizes[one.unit == RANDOM_FEATURE].extend([one.estimate] if one.unit else [])
         rest, norm = (math.hypot(*own) for own in sizes)
         others, number = map(len, sizes)
-        told = wording("weights of random features", number=number, norm=norm, others=others, rest=rest)
-        return [told] if number else []
+        beside = f", that of the {others:,} other weights without the intercept {rest:.4g}" if others else ""
+        return [wording("weights of random features", number=number, norm=norm, beside=beside)] if number else []
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
