@@ -66,3 +66,19 @@ def test_numbers_and_features_of_kernels_have_units_of_their_own():
     assert units["age"] == "per half range, 25"
     with pytest.raises(ParameterError, match="random features"):
         ReleasedCoefficients.of(kernel, "original")
+
+
+def test_weights_of_random_features_are_told_by_number_and_norm():
+    """Beside those of the other weights where there are some; nothing is said without features."""
+    numbers = np.random.default_rng(0).uniform(-1, 1, (300, 2))
+    kernel = KernelSVC(1.0, n_features=6, length_scale=1.0, classes=[0, 1]).fit(numbers, np.resize([0, 1], 300))
+    (told,) = ReleasedCoefficients.of(kernel).words_of_features
+    assert told.endswith(f"Their norm is {np.linalg.norm(kernel.coef_):.4g}.")
+    described = Schema(columns=COLUMNS, random_features={"number": 4, "length_scale": 1.0})
+    model = LogisticRegression(1.0, schema=described, classes=["no", "yes"]).fit(rows(), np.resize(["yes", "no"], 300))
+    (told,) = ReleasedCoefficients.of(model).words_of_features
+    others = np.linalg.norm(model.coef_[0, :4])
+    assert told.endswith(f"that of the 4 other weights without the intercept {others:.4g}.")
+    plain = Schema(columns=COLUMNS)
+    model = LogisticRegression(1.0, schema=plain, classes=["no", "yes"]).fit(rows(), np.resize(["yes", "no"], 300))
+    assert ReleasedCoefficients.of(model).words_of_features == []

@@ -148,6 +148,8 @@ def _stated_alone(model: PrivateLinearModel, written_by: str) -> list[Finding]:
     strengths = wording("strengths of a ridge")
     unnamed = encoder is not None and encoder.schema.target is None and bool(released.domain)
     unused = tuple(f"parameters.{name}" for name in ("cluster_effect", "population_size", "mean_sample_weight"))
+    of_losses = {"power": "tweedie", "dispersion": "negative_binomial"}
+    idle = tuple(f"parameters.{name}" for name, loss in of_losses.items() if getattr(model, "loss", loss) != loss)
     bounded = number_column(released.schema) is not None
     stated: tuple[tuple[bool, str, tuple[str, ...]], ...] = (
         (True, numbers, ("coef", "intercept", *sums)),
@@ -160,6 +162,7 @@ def _stated_alone(model: PrivateLinearModel, written_by: str) -> list[Finding]:
             "What was declared of the sample: no intervals rest on it.",
             unused,
         ),
+        (idle != (), "Parameters of losses that the model does not have.", idle),
         (has_form, strengths, ("parameters.penalty",)),
         (bounded, "The parameter target_bound: the schema bounds the target.", ("parameters.target_bound",)),
         (released.prior is not None, "The weights of the prior, and where they came from.", ("prior",)),
