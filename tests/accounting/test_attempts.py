@@ -121,6 +121,12 @@ def described(ledger, **other):
     return confide.describe(table(), SCHEMA, **{"budget": 0.5, "ledger": ledger, "columns": ["age", "sex"], **other})
 
 
+def correlated(ledger, **other):
+    schema = confide.Schema({name: {"low": 0, "high": 100} for name in ("age", "height")})
+    options = {"budget": 0.5, "ledger": ledger, "correlations": True, **other}
+    return confide.describe(table().assign(height=table()["age"]), schema, **options)
+
+
 def bounded(ledger, **other):
     options = {"budget": 0.5, "ledger": ledger, "quantiles": (0.1, 0.9), **other}
     return confide.private_bounds(table(), {"age": (0, 200)}, **options)
@@ -149,6 +155,7 @@ OTHERS = [
     (evaluated, {"n_bins": 6}),
     (rated_by_group, {"groups": None}),
     (described, {"columns": ["sex", "age"]}),
+    (correlated, {"correlations": False}),
     (bounded, {"quantiles": (0.05, 0.9)}),
     (searched, {"method": "exponential"}),
 ]

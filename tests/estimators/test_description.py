@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -248,3 +250,42 @@ def test_a_target_of_numbers_is_a_column_of_numbers(frame):
     schema = Schema(SCHEMA.columns[2:], {"column": "age", "low": 0, "high": 100})
     found = confide.describe(frame, schema, budget=np.inf)
     assert [each.name for each in found.numbers] == ["age"]
+
+
+@pytest.mark.parametrize("neighbours", list(Neighbours), ids=str)
+@pytest.mark.parametrize("budget", [confide.PureDP(1.0), confide.ZCDP(0.02)], ids=lambda budget: budget.kind)
+def test_each_number_that_leaves_has_noise_of_its_own(budget, neighbours):
+    """Products too, where the noise is larger than the sums: 200 releases of 20 rows, with the noise of the theorem."""
+    rows = pd.DataFrame(np.random.default_rng(0).uniform(-1.0, 1.0, (20, 3)), columns=list("abc"))
+    rows["d"] = ["u", "v"] * 10
+    schema = Schema({**{name: {"low": -1, "high": 1} for name in "abc"}, "d": {"categories": ["u", "v"]}})
+    persons = {"neighbours": neighbours, "max_rows_per_person": 2}
+
+    def numbers(budget, seed=0):
+        found = confide.describe(rows, schema, budget=budget, correlations=True, random_state=seed, **persons)
+        assert found.n_rows_is_public == (neighbours is Neighbours.REPLACE_ONE)
+        released = found.released
+        # A value, a square or a product moves the vector that gets the noise by half of what it is.
+        return np.concatenate([*released.counts, 0.5 * released.moments.ravel(), 0.5 * released.products])
+
+    noise = np.array([numbers(budget, seed) for seed in range(200)]) - numbers(np.inf)
+    # Four tables, three columns, and of three products two that change by 2, or all three by 1. Two rows a person.
+    l1, squared_l2 = (13.375, 13.0) if neighbours is Neighbours.REPLACE_ONE else (8.5, 6.25)
+    deviation = 2.0 * (math.sqrt(2.0) * l1 if budget.is_pure else math.sqrt(squared_l2 / 0.04))
+    assert noise.shape[1] == 3 * 64 + 3 + 9
+    scales = noise.std(axis=0) / deviation
+    assert 0.7 < scales.min() < scales.max() < 1.4
+    assert math.sqrt((noise[:, -3:] ** 2).mean()) == pytest.approx(deviation, rel=0.12)
+    assert np.abs(np.corrcoef(noise.T) - np.eye(noise.shape[1])).max() < 0.45
+
+
+def test_correlations_of_columns_that_do_not_move_are_released_after_the_charge():
+    """No content of rows refuses them then: one row, the same in all rows, or a column that is another one."""
+    schema = Schema({"a": {"low": 0, "high": 1}, "b": {"low": 0, "high": 1}})
+    for values in ([0.5], [1.0] * 30, list(np.linspace(0.0, 1.0, 30))):
+        ledger, rows = confide.Ledger(limit=2.0), pd.DataFrame({"a": values, "b": values})
+        for budget in (0.1, 1.0):
+            found = confide.describe(rows, schema, budget=budget, correlations=True, ledger=ledger).correlations
+            assert np.isfinite(found.covariance).all()
+            assert np.linalg.eigvalsh(found.correlation).min() > -1e-12
+        assert ledger.spent().epsilon == pytest.approx(1.1)
