@@ -109,6 +109,7 @@ def test_descriptions_evaluations_and_bounds_hold():
     model = confide.LogisticRegression(math.inf, schema=SCHEMA).fit(frames[0], frames[0]["y"])
     releases = {
         "describe": lambda frame: confide.describe(frame, SCHEMA, budget=1.0).to_dict(),
+        "correlations": lambda frame: confide.describe(frame, SCHEMA, budget=1.0, correlations=True).to_dict(),
         "evaluate": lambda frame: confide.evaluate(model, frame, frame["y"], budget=1.0, allow_hidden=True).counts,
         "bounds": lambda frame: confide.private_bounds(frame, {"a": (-100.0, 100.0)}, budget=1.0).chosen,
     }
