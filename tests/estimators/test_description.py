@@ -10,6 +10,7 @@ import pytest
 
 import confide
 from confide.errors import BudgetExceeded, InputError, ParameterError
+from confide.estimators import description
 from confide.estimators.description import plan_of_description
 from confide.features.schema import Schema
 from confide.privacy.budgets import Neighbours
@@ -289,3 +290,17 @@ def test_correlations_of_columns_that_do_not_move_are_released_after_the_charge(
             assert np.isfinite(found.covariance).all()
             assert np.linalg.eigvalsh(found.correlation).min() > -1e-12
         assert ledger.spent().epsilon == pytest.approx(1.1)
+
+
+def test_rows_are_added_up_a_few_at_a_time(monkeypatch):
+    """The sums are the same to the bit, and what is made of rows is never of all of them at once."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(rng.uniform(-1.0, 1.0, (100, 2)), columns=list("ab")).assign(c=rng.choice(["u", "v"], 100))
+    schema = Schema({"a": {"low": -1, "high": 1}, "b": {"low": -1, "high": 1}, "c": {"categories": ["u", "v"]}})
+    seen, real = [], description.products_of
+    monkeypatch.setattr(description, "products_of", lambda values: seen.append(values.shape[1]) or real(values))
+    asked = {"budget": 1.0, "correlations": True, "random_state": 0}
+    whole = confide.describe(rows, schema, **asked)
+    monkeypatch.setattr(description, "_ROWS_AT_ONCE", 40)
+    assert confide.describe(rows, schema, **asked).to_dict() == whole.to_dict()
+    assert seen == [100, 40, 40, 20]

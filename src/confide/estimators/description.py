@@ -28,6 +28,7 @@ from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.tables import ReleasedTables, Tables, counted, moments_of, products_of
 from confide.training.charge import OwnRelease, keeps_released
 
+_ROWS_AT_ONCE = 2**16
 N_BINS = 64
 """Bins of a column of numbers, even on its scale. Within a bin, 1.6% of the range, a quantile is interpolated. More bins add
 noise to the number of rows below an edge (benchmarks/description.py)."""
@@ -235,10 +236,13 @@ def _sums(
     """Add up what each row has in each table, as integers, in whatever order rows come; and release the sums."""
     counts = [np.zeros(size, dtype=np.int64) for size in plan.query.sizes]
     moments = np.zeros(2 * plan.query.n_moments + plan.query.n_products, dtype=np.int64)
-    for piece in read():
+    # Sums of integers are the same however rows are cut, and what is made of few rows at once needs little memory.
+    parts = ((piece, range(0, len(piece[0]), _ROWS_AT_ONCE)) for piece in read())
+    for piece, start in ((piece, start) for piece, starts in parts for start in starts):
         # Numbers are in units of half the range of their column, whatever its scale.
         cells, numbers, crossed = [], [], []
-        for (table, line, is_crossed), values in zip(columns, piece, strict=True):
+        for (table, line, is_crossed), whole in zip(columns, piece, strict=True):
+            values = whole[start : start + _ROWS_AT_ONCE]
             cells.append(_cells(table, values))
             if line is not None:
                 numbers.append(line.stretched(values.astype(np.float64)))
