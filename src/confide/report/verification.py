@@ -149,7 +149,8 @@ def _stated_alone(model: PrivateLinearModel, written_by: str) -> list[Finding]:
     unnamed = encoder is not None and encoder.schema.target is None and bool(released.domain)
     unused = tuple(f"parameters.{name}" for name in ("cluster_effect", "population_size", "mean_sample_weight"))
     of_losses = {"power": "tweedie", "dispersion": "negative_binomial"}
-    idle = tuple(f"parameters.{name}" for name, loss in of_losses.items() if getattr(model, "loss", loss) != loss)
+    unasked = (name for name, loss in of_losses.items() if hasattr(model, name) and getattr(model, "loss", None) != loss)
+    idle = tuple(map("parameters.{}".format, unasked))
     bounded = number_column(released.schema) is not None
     stated: tuple[tuple[bool, str, tuple[str, ...]], ...] = (
         (True, numbers, ("coef", "intercept", *sums)),
