@@ -112,6 +112,57 @@ def test_computed_slopes_are_within_their_stated_rounding(loss):
             assert abs(slope - exact) <= loss.constants.rounding * 2.0**-53 * loss.threshold
 
 
+@pytest.mark.parametrize("loss", LOSSES, ids=NAMES)
+def test_the_rounding_is_that_of_the_proof(loss):
+    """1100 Z / T + 16 for powers above 1, and 24 Z / T + 16 for dispersions, Z = B^(2 - p) + T."""
+    size = (loss.target_bound ** (2.0 - loss.power) + loss.threshold) / loss.threshold
+    assert loss.constants.rounding == pytest.approx((24.0 if loss.dispersion else 1100.0) * size + 16.0, rel=1e-12)
+
+
+def test_a_seventh_of_the_rounding_is_reached_by_a_tiny_cost_at_a_far_score():
+    """Against 60 digits: the exponential of a far score errs by hundreds of units, and no slope by more than is stated."""
+    mp = pytest.importorskip("mpmath")
+    loss, worst = MeanLoss(0.00017, 139.2, (1e-6, 1e6), 1.999999), 0.0
+    pairs = np.zeros(2000, [("count", float), ("exposure", float)])
+    pairs["count"], pairs["exposure"] = 3e-151, 1e-6
+    scores = (math.log(3e-151) - math.log(139.2)) / 0.999999 - math.log(1e-6) + np.linspace(1e-3, 0.1, 2000)
+    slopes = loss.of_scores(scores[:, None], pairs, 1).slope[:, 0]
+    with mp.workdps(60):
+        for score, slope in zip(scores.tolist(), slopes.tolist(), strict=True):
+            mean, power = mp.exp(mp.mpf(score)) * mp.mpf(1e-6), mp.mpf(loss.power)
+            exact = max(mean ** (2 - power) - mp.mpf(3e-151) * mean ** (1 - power), -mp.mpf(loss.threshold))
+            worst = max(worst, float(abs(slope - exact) / (loss.constants.rounding * 2.0**-53 * loss.threshold)))
+    assert 1.0 / 7.0 < worst <= 1.0
+
+
+def test_targets_too_small_to_be_multiplied_by_an_exponential_count_as_zero():
+    """The exponential alone overflows there, and would make a slope at its limit of one that is nearly 0."""
+    loss, scores = cost(20.0, 3.0, 1.9), np.array([-800.0, -700.0, -1.0])
+    for target in (2.0**-1074, 2.0**-501):
+        found, expected = (terms(loss, scores, np.full(3, each))[1:] for each in (target, 0.0))
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("exposure", [1.0, 800.0])
+@pytest.mark.parametrize("dispersion", [1e-6, 0.5, 388.0, 1e6])
+@pytest.mark.parametrize("bound", [2.0, 1e4, 6e10, 1e13])
+def test_the_value_at_zero_of_spread_counts_keeps_its_digits(bound, dispersion, exposure):
+    """It bounds that of 80 digits from above, and exceeds it by a part in 10^11 at most."""
+    mp = pytest.importorskip("mpmath")
+    with mp.workdps(80):
+        for limit in (0.3 / dispersion, 0.9 * bound, 1e-3 * bound):
+            loss = MeanLoss(bound, min(limit, bound), (exposure, exposure), dispersion=dispersion)
+            a, threshold, score, values = mp.mpf(dispersion), mp.mpf(loss.threshold), mp.log(mp.mpf(exposure)), []
+            for target in (mp.mpf(0), mp.mpf(bound)):
+                low = mp.log((target - threshold) / (1 + a * threshold)) if target > threshold else -mp.inf
+                high = mp.log((target + threshold) / (1 - a * threshold)) if a * threshold < 1 else mp.inf
+                inside = max(low, min(high, score))
+                deviance = (target + 1 / a) * (mp.log1p(a * mp.exp(inside)) - mp.log1p(a * target))
+                deviance -= target * (inside - mp.log(target)) if target else 0
+                values.append(deviance + threshold * abs(score - inside))
+            assert max(values) <= loss.constants.value_at_zero <= max(values) * (1 + mp.mpf(1e-11))
+
+
 def test_the_slopes_are_those_of_scikit_learn_and_statsmodels():
     """Values are half of the deviances there, as long as no slope is clipped."""
     metrics = pytest.importorskip("sklearn.metrics")

@@ -216,8 +216,13 @@ class MeanLoss(_TargetLoss):
             inside = np.fmin(np.fmax(scores, low), high)
             is_some, error = targets > _TINY, inside - np.log(targets)
             if np.any(a):
-                rise = np.logaddexp(0.0, inside + np.log(a)) - np.log1p(a * targets)
-                deviance = (targets + 1.0 / a) * rise - np.where(is_some, targets * error, 0.0)
+                # A difference of large terms would lose all digits near the minimum, or where a t is large.
+                ratio, above, below = 1.0 + a * targets, np.minimum(error, 30.0), np.minimum(-error, 700.0)
+                rise = np.logaddexp(0.0, inside + np.log(a)) - np.log(ratio)
+                rise = np.where(above == error, np.log1p(a * targets / ratio * np.expm1(above)), rise)
+                other = (ratio * np.log1p(np.expm1(below) / ratio) - below) / a - targets * (error + below)
+                some = np.where(ratio > 2.0, other, (targets + 1.0 / a) * rise - targets * error)
+                deviance = np.where(is_some, some, rise / a)
             else:
                 # With e = s - log t. Near the minimum a difference of large terms would lose all digits.
                 some = targets ** (2.0 - p) * (_grown(2.0 - p, error) + _grown(p - 1.0, -error))
