@@ -167,3 +167,15 @@ def test_document_frame_and_page_hold_each_pair_once(values):
     assert without.correlations is None
     assert "correlations" not in without.to_dict()
     assert "Correlations" not in str(without)
+
+
+def test_what_has_no_correlation_is_said(values):
+    """Pairs that the noise hides are not numbers in the frame, and columns with missing cells are named."""
+    found = description(values, PureDP(0.05))
+    rates = found.correlations.correlations
+    assert any(rate.value is None for rate in rates.values())
+    frame = found.correlations.to_frame()
+    for (one, other), rate in rates.items():
+        assert math.isnan(frame.loc[one, other]) == math.isnan(frame.loc[other, one]) == (rate.value is None)
+    assert (np.diag(frame) == 1.0).all()
+    assert 'Not among them, since their cells may be missing: "gaps".' in " ".join(str(found).split())

@@ -16,8 +16,9 @@ import numpy as np
 
 from confide.array_types import Array
 from confide.blocks import Block, Shown, as_json, frame_of, heading, json_value, text, void_first
-from confide.errors import ParameterError, is_list, is_number
+from confide.errors import ParameterError, is_list, is_number, wording
 from confide.inference.rates import HIDDEN, LEAST_SIGNAL, UNKNOWN, Rate, quantile_of, within
+from confide.known_words import listed
 from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.tables import MOMENT_SCALE, ReleasedTables, Tables, common_total, deviation_of_moments
 
@@ -180,8 +181,11 @@ class Correlations:
     covariances: Mapping[tuple[str, str], Rate]
 
     def to_frame(self) -> pd.DataFrame:
-        """The matrix of correlations, with the columns by name."""
-        return frame_of(self.correlation, index=list(self.names), columns=list(self.names))
+        """The matrix of correlations, with the columns by name; NaN for pairs that the noise hides."""
+        frame = frame_of(self.correlation, index=list(self.names), columns=list(self.names))
+        for one, other in (pair for pair, rate in self.correlations.items() if rate.value is None):
+            frame.loc[one, other] = frame.loc[other, one] = math.nan
+        return frame
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
@@ -526,6 +530,8 @@ class Description(Shown):
             yield heading("Correlations")
             pairs = [(*pair, *rate.texts(2)) for pair, rate in found.correlations.items()]
             yield Block("table", pairs, ("column", "with", "correlation", "low", "high"), words=("with",))
+            if others := [table.name for table in self.tables if table.edges and not table.may_correlate]:
+                yield text(wording("columns without correlations", names=listed(others)))
         for category in self.categories:
             yield heading(category.name)
             yield Block("table", category.cells(), ("level", "rows", "share", "low", "high"))
