@@ -578,7 +578,8 @@ def test_a_regression_draws_a_persons_rows_and_maps_numpy_files(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("value", "message"), [(np.nan, "missing or infinite"), (np.inf, "missing or infinite"), (-1.0, "counts and costs must not be")]
+    ("value", "message"),
+    [(np.nan, "missing or infinite"), (np.inf, "missing or infinite"), (-1.0, "counts and costs must not be")],
 )
 def test_a_bad_target_is_refused_before_the_charge(tmp_path, value, message):
     """In the check; the estimator stays as it was."""
