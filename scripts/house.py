@@ -25,11 +25,11 @@ from scripts.reading_paths import code_lines
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "confide"
 LIMITS = {
-    "lines of code": (34_150, 27_500),
+    "lines of code": (33_850, 27_500),
     "files": (242, 240),
     "files of fewer than 40 lines": (40, 40),
     "classes": (464, 330),
-    "calls of isinstance": (435, 430),
+    "calls of isinstance": (420, 430),
     "fields of type Any": (40, 40),
     "files outside of erm that ask for the class of a loss": (3, 3),
     "files that name what is peculiar to one mechanism": (5, 5),
