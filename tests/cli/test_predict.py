@@ -357,6 +357,7 @@ def test_a_day_that_no_month_has_is_told_as_such(folder):
     first, second = read_rows(Path("n.csv"))
     assert first["reason"] == ""
     assert "days that no month has, such as the 31st of February" in second["reason"]
+    assert 'no dates in the form "%d.%m.%Y", which the schema declares' in second["reason"]
 
 
 def test_a_table_in_which_no_row_can_be_read_has_no_prediction(folder):

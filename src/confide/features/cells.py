@@ -100,10 +100,6 @@ def read_numbers(what: str, cells: Any, refuse: bool = True) -> CellNumbers:
     return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
 
-NOT_DATES = wording("no dates")
-"""How a message ends about a column whose cells cannot all be read as dates. It is the same whatever the cells hold."""
-
-
 def read_dates(what: str, cells: Any, form: str | None = None, refuse: bool = True) -> CellNumbers:
     """Dates as days since 1970-01-01 (n,), NaN where a cell is missing; parameters as for `read_numbers`.
 
@@ -114,7 +110,8 @@ def read_dates(what: str, cells: Any, form: str | None = None, refuse: bool = Tr
     arrow, read = _as_arrow(cells), partial(day_number, form=form)
     kind: Any = None if arrow is None else arrow.type
     if not str(kind).startswith(("date", "timestamp")):
-        return _numbers_of_distinct(what, *_distinct(what, cells, arrow), refuse, read, NOT_DATES)
+        complaint = wording("no dates") if form is None else wording("no dates of a form", form=form)
+        return _numbers_of_distinct(what, *_distinct(what, cells, arrow), refuse, read, complaint)
     import pyarrow as pa
     import pyarrow.compute as pc
 
