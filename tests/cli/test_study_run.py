@@ -58,6 +58,26 @@ def test_each_charge_is_noted_before_and_after(study, monkeypatch):
     assert spent() == 0.75
 
 
+def test_a_run_that_was_killed_before_its_last_note_is_noted_by_the_next(study, monkeypatch):
+    """The model is in its place then, and the ledger lacks its checksum; a third run notes nothing again."""
+    run = started()
+    run.planned()
+    with monkeypatch.context() as patch:
+        patch.setattr("confide.cli.charges.note_checksum", lambda *_: None)
+        run.fitted()
+    ledger = confide.Ledger("study.db")
+    assert ledger.entries()["sha256"].isna().all()
+    for _ in range(2):
+        again = started()
+        again.planned()
+        again.fitted()
+        noted = ledger.head
+        assert ledger.entries()["sha256"].tolist() == [State.of(Path("study.state.json")).fit.sha256]
+    again.fitted()
+    assert ledger.head == noted
+    assert spent() == 0.5
+
+
 def test_the_ledger_does_not_tell_how_long_the_fit_took(study, monkeypatch):
     """The evaluation follows the fit at once, so its charge is given the time of the fit's charge."""
     seconds = itertools.count()
