@@ -305,7 +305,9 @@ class TiltedLoss(Loss):
         if not 2.0**-20 <= min(-self.low, self.high) <= max(-self.low, self.high) <= 1.0:
             raise ParameterError("the slopes of a tilted loss must have opposite signs and sizes between 2^-20 and 1.")
         if not SMALLEST_BOUND <= self.target_bound <= LARGEST_BOUND:
-            raise ParameterError(wording("bound of a tilted loss", bound=self.target_bound))
+            raise ParameterError(
+                wording("bound of a tilted loss", low=SMALLEST_BOUND, high=LARGEST_BOUND, bound=self.target_bound)
+            )
         if self.smoothing is not None and not 0.0 < self.smoothing < math.inf:
             raise ParameterError("smoothing must be a positive finite number.")
 

@@ -606,7 +606,7 @@ class RandomFeatures:
     def appended_to(self, bound: GroupBound, names: Sequence[str], hats: Sequence[int] = ()) -> CurvesAndFeatures:
         """The map that appends the features to rows of these groups of columns, each with the name of what it encodes.
 
-        Of the first groups, how many of their first columns are hats is said too.
+        `hats` says for each of the first groups how many of its first columns are hats of a curve.
 
         Raises
         ------
@@ -626,7 +626,7 @@ class RandomFeatures:
         return CurvesAndFeatures(features, self.norm, bound.l2_norm)
 
     def places_of(self, sizes: Sequence[int], hats: Sequence[int]) -> tuple[float, ...]:
-        """The places of the columns of groups as for `FourierMap`, of `appended_to`: empty where no curve has more knots."""
+        """The `places` of a `FourierMap` for these groups of columns. They are empty where no curve has more knots."""
         places, start, intervals = list[float](), 0, self.knots + 1
         for size, own in zip(sizes, chain(hats, repeat(0)), strict=False):
             less = own - 1 - intervals if own - 1 > intervals > 1 else 0
